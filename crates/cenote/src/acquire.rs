@@ -1,0 +1,273 @@
+//! The way in, for a caller: ask the ledger, and if need be wait in line, by a future or by a thread.
+
+use std::future::{Future, poll_fn};
+use std::panic::Location;
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::{Poll, Wake, Waker};
+use std::thread::{self, Thread};
+use std::time::{Duration, Instant};
+
+use crate::error::{AcquireError, TimedOut};
+use crate::lease::Lease;
+use crate::ledger::{Answer, Asker, Claim, Grant, Report, Ticket};
+use crate::manager::Manager;
+use crate::observer::{Acquired, NestedAcquire, TimeoutRaised};
+use crate::rt::{self, Owner};
+use crate::shared::{Place, Shared};
+use crate::status::{Holder, HolderGroup};
+use crate::{error::OpenError, upkeep};
+
+/// What an acquire of this pool comes to.
+pub(crate) type Acquire<M> = Result<Lease<M>, AcquireError<<M as Manager>::Error>>;
+
+/// What a waiter is told in the end: its claim, or that its time is over.
+type Told<M> = Result<Claim<<M as Manager>::Resource, Failed<M>>, Box<Report<Failed<M>>>>;
+type Failed<M> = OpenError<<M as Manager>::Error>;
+
+/// How long a caller is ready to wait.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Patience {
+    For(Option<Duration>),
+    Until(Instant),
+}
+
+impl Patience {
+    fn deadline(self, now: Instant) -> Option<Instant> {
+        match self {
+            // What lies beyond the end of time is for ever.
+            Self::For(limit) => limit.and_then(|limit| now.checked_add(limit)),
+            Self::Until(deadline) => Some(deadline),
+        }
+    }
+}
+
+/// Waits as a future.
+pub(crate) async fn acquire<M: Manager>(
+    shared: &Arc<Shared<M>>,
+    site: &'static Location<'static>,
+    patience: Patience,
+) -> Acquire<M> {
+    let now = rt::now();
+    let asker = Asker {
+        site,
+        owner: Owner::of_task(),
+    };
+    let asked = poll_fn(|context| Poll::Ready(ask(shared, asker, context.waker(), now))).await;
+    let mut turn = match asked {
+        Ok(turn) => turn,
+        Err(done) => return done,
+    };
+    let deadline = patience.deadline(now);
+    let mut timer = pin!(rt::sleep_until(deadline));
+    // The ledger was asked just now: there is no need to ask it again before somebody calls.
+    let mut called = false;
+    let told = poll_fn(|context| {
+        if called {
+            upkeep::start(shared);
+            if let Poll::Ready(claim) = turn.claim(context.waker()) {
+                return Poll::Ready(Ok(claim));
+            }
+        }
+        called = true;
+        let over = deadline.is_some_and(|deadline| deadline <= now)
+            || timer.as_mut().poll(context).is_ready();
+        if over {
+            Poll::Ready(turn.time_out())
+        } else {
+            Poll::Pending
+        }
+    })
+    .await;
+    turn.end(told)
+}
+
+/// Waits as a thread.
+pub(crate) fn acquire_blocking<M: Manager>(
+    shared: &Arc<Shared<M>>,
+    site: &'static Location<'static>,
+    patience: Patience,
+) -> Acquire<M> {
+    let now = rt::now();
+    let waker = Waker::from(Arc::new(Unpark(thread::current())));
+    let asker = Asker {
+        site,
+        owner: Some(Owner::of_thread()),
+    };
+    let mut turn = match ask(shared, asker, &waker, now) {
+        Ok(turn) => turn,
+        Err(done) => return done,
+    };
+    let deadline = patience.deadline(now);
+    let told = loop {
+        match deadline.map(|deadline| deadline.saturating_duration_since(rt::now())) {
+            Some(Duration::ZERO) => break turn.time_out(),
+            Some(left) => thread::park_timeout(left),
+            None => thread::park(),
+        }
+        upkeep::start(shared);
+        if let Poll::Ready(claim) = turn.claim(&waker) {
+            break Ok(claim);
+        }
+    };
+    turn.end(told)
+}
+
+/// Never waits.
+pub(crate) fn try_acquire<M: Manager>(
+    shared: &Arc<Shared<M>>,
+    site: &'static Location<'static>,
+) -> Result<Option<Lease<M>>, AcquireError<M::Error>> {
+    let place = Place::here();
+    if place == Place::Task {
+        upkeep::start(shared);
+    }
+    let asker = Asker {
+        site,
+        owner: Owner::of_task(),
+    };
+    let (answer, orders) = shared.lock().try_request(asker, rt::now());
+    shared.carry_out(orders, place);
+    match answer {
+        Ok(grant) => Ok(grant.map(|grant| lend(shared, grant, site))),
+        Err(refusal) => Err(shared.refused(refusal)),
+    }
+}
+
+struct Unpark(Thread);
+
+impl Wake for Unpark {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+/// Asks the ledger: a turn in line, or the end already.
+fn ask<'a, M: Manager>(
+    shared: &'a Arc<Shared<M>>,
+    asker: Asker,
+    waker: &Waker,
+    now: Instant,
+) -> Result<Turn<'a, M>, Acquire<M>> {
+    upkeep::start(shared);
+    let (answer, orders) = shared.lock().request(asker, waker, now);
+    let (turn, nested) = match answer {
+        Answer::Wait { ticket, nested } => (
+            Ok(Turn {
+                shared,
+                ticket: Some(ticket),
+                site: asker.site,
+            }),
+            nested,
+        ),
+        Answer::Granted(grant) => (Err(Ok(lend(shared, grant, asker.site))), None),
+        Answer::Refused(refusal) => (Err(Err(shared.refused(refusal))), None),
+    };
+    if let Some(holders) = nested {
+        raise_nested(shared, asker.site, &holders);
+    }
+    shared.carry_out(orders, Place::Task);
+    turn
+}
+
+fn raise_nested<M: Manager>(
+    shared: &Shared<M>,
+    site: &'static Location<'static>,
+    holders: &[Holder],
+) {
+    let event = NestedAcquire {
+        pool: &shared.name,
+        site,
+        holders,
+    };
+    shared
+        .observers
+        .tell(|observer| observer.nested_acquire(&event));
+}
+
+fn lend<M: Manager>(
+    shared: &Arc<Shared<M>>,
+    grant: Grant<M::Resource>,
+    site: &'static Location<'static>,
+) -> Lease<M> {
+    let event = Acquired {
+        pool: &shared.name,
+        id: grant.id,
+        waited: grant.waited,
+        site,
+    };
+    shared.observers.tell(|observer| observer.acquired(&event));
+    Lease::new(Arc::clone(shared), grant, site)
+}
+
+/// A place in line. Dropped before its end, it passes on what it was about to get.
+struct Turn<'a, M: Manager> {
+    shared: &'a Arc<Shared<M>>,
+    ticket: Option<Ticket>,
+    site: &'static Location<'static>,
+}
+
+impl<M: Manager> Turn<'_, M> {
+    fn claim(&mut self, waker: &Waker) -> Poll<Claim<M::Resource, Failed<M>>> {
+        let ticket = self.ticket.expect("bug: a turn ends once");
+        let (claim, orders) = self.shared.lock().claim(ticket, waker, rt::now());
+        if claim.is_ready() {
+            self.ticket = None;
+        }
+        self.shared.carry_out(orders, Place::Task);
+        claim
+    }
+
+    fn time_out(&mut self) -> Told<M> {
+        let ticket = self.ticket.take().expect("bug: a turn ends once");
+        let (told, orders) = self.shared.lock().time_out(ticket, rt::now());
+        self.shared.carry_out(orders, Place::Task);
+        told
+    }
+
+    fn end(self, told: Told<M>) -> Acquire<M> {
+        match told {
+            Ok(Ok(grant)) => Ok(lend(self.shared, grant, self.site)),
+            Ok(Err(refusal)) => Err(self.shared.refused(refusal)),
+            Err(report) => Err(self.timed_out(report)),
+        }
+    }
+
+    fn timed_out(&self, report: Box<Report<Failed<M>>>) -> AcquireError<M::Error> {
+        let Report {
+            waited,
+            phase,
+            status,
+            holders,
+            nested,
+            last_failure,
+        } = *report;
+        let event = TimeoutRaised {
+            pool: &self.shared.name,
+            site: self.site,
+            waited,
+            status: &status,
+        };
+        self.shared
+            .observers
+            .tell(|observer| observer.timed_out(&event));
+        AcquireError::TimedOut(Box::new(TimedOut {
+            pool: Arc::clone(&self.shared.name),
+            waited,
+            phase,
+            holders: HolderGroup::of(&holders),
+            status,
+            nested,
+            last_open_error: last_failure,
+        }))
+    }
+}
+
+impl<M: Manager> Drop for Turn<'_, M> {
+    fn drop(&mut self) {
+        if let Some(ticket) = self.ticket.take() {
+            let orders = self.shared.lock().withdraw(ticket, rt::now());
+            self.shared.carry_out(orders, Place::Drop);
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! User code under guard: it may fail, hang or panic, and all three come back as a value.
+
+use std::any::Any;
+use std::fmt;
+use std::future::{Future, poll_fn};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::Duration;
+
+use crate::rt;
+
+/// How a callback ended when it did not end well by itself.
+#[derive(Clone, Debug)]
+pub(crate) enum Mishap {
+    Overdue(Duration),
+    Panicked(Arc<str>),
+}
+
+impl fmt::Display for Mishap {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Overdue(limit) => write!(f, "took longer than {limit:.1?}"),
+            Self::Panicked(message) => write!(f, "panicked: {message}"),
+        }
+    }
+}
+
+/// Runs `callback` for at most `limit`.
+pub(crate) async fn guarded<T>(
+    limit: Option<Duration>,
+    callback: impl Future<Output = T>,
+) -> Result<T, Mishap> {
+    let mut callback = pin!(callback);
+    let caught = poll_fn(|context| {
+        match catch_unwind(AssertUnwindSafe(|| callback.as_mut().poll(context))) {
+            Ok(poll) => poll.map(Ok),
+            Err(panic) => Poll::Ready(Err(Mishap::Panicked(message(&*panic)))),
+        }
+    });
+    match rt::within(limit, caught).await {
+        Some(ended) => ended,
+        None => Err(Mishap::Overdue(limit.unwrap_or_default())),
+    }
+}
+
+/// The same for a callback that does not wait.
+pub(crate) fn guarded_now<T>(callback: impl FnOnce() -> T) -> Result<T, Mishap> {
+    catch_unwind(AssertUnwindSafe(callback)).map_err(|panic| Mishap::Panicked(message(&*panic)))
+}
+
+fn message(panic: &(dyn Any + Send)) -> Arc<str> {
+    let text = panic
+        .downcast_ref::<&str>()
+        .copied()
+        .or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+    text.unwrap_or("(no message)").into()
+}

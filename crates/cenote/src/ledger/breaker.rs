@@ -1,0 +1,95 @@
+//! The breaker's part of the ledger: its state, and who is told when it changes.
+
+use std::time::{Duration, Instant};
+
+use super::{Fate, Ledger, Orders, State};
+use crate::breaker::BreakerState;
+
+#[derive(Debug)]
+pub(crate) struct Breaker<F> {
+    pub(crate) state: BreakerState,
+    pub(crate) since: Instant,
+    /// When the strategy wants to be asked again whether to recover.
+    pub(crate) ask_at: Option<Instant>,
+    /// The open error that was current when it tripped.
+    pub(crate) cause: Option<F>,
+}
+
+impl<F> Breaker<F> {
+    pub(super) fn new(now: Instant) -> Self {
+        Self {
+            state: BreakerState::Active,
+            since: now,
+            ask_at: None,
+            cause: None,
+        }
+    }
+}
+
+impl<R, F: Clone> Ledger<R, F> {
+    pub(crate) fn breaker(&self) -> &Breaker<F> {
+        &self.breaker
+    }
+
+    /// Changes the state; answers with the one before. Whoever waits is told of `Inactive` at once, also those who were granted
+    /// something and have not taken it yet.
+    pub(crate) fn set_breaker(
+        &mut self,
+        next: BreakerState,
+        now: Instant,
+    ) -> (BreakerState, Orders) {
+        let mut orders = Orders::default();
+        let before = self.breaker.state;
+        if before != next {
+            let cause = self.failing.as_ref().map(|failing| failing.failure.clone());
+            self.breaker = Breaker {
+                state: next,
+                since: now,
+                ask_at: None,
+                cause,
+            };
+            self.slots.iter_mut().for_each(|slot| slot.probe = false);
+            if next == BreakerState::Inactive {
+                self.breaker.ask_at = Some(now);
+                self.due(now, &mut orders);
+                let unclaimed = self.turn_away(|| Fate::Unavailable, &mut orders);
+                for slot in unclaimed {
+                    self.place(slot, now, &mut orders);
+                }
+            }
+            self.serve(now, &mut orders);
+        }
+        (before, self.finish(orders, now))
+    }
+
+    /// The strategy wants to be asked again after this long; or never, for there is none.
+    pub(crate) fn ask_again(&mut self, after: Option<Duration>, now: Instant) {
+        if self.breaker.state == BreakerState::Inactive {
+            self.breaker.ask_at = after.and_then(|after| now.checked_add(after));
+        }
+    }
+
+    /// Is it time to ask the strategy whether to recover? Answers with how long the breaker is inactive.
+    pub(crate) fn asks_recovery(&self, now: Instant) -> Option<Duration> {
+        let due = self.breaker.ask_at.is_some_and(|at| at <= now);
+        due.then(|| now.saturating_duration_since(self.breaker.since))
+    }
+
+    /// How many may be lent beyond what is lent already.
+    pub(super) fn allowance(&self) -> usize {
+        if self.closed || self.suspended {
+            return 0;
+        }
+        match self.breaker.state {
+            BreakerState::Active => usize::MAX,
+            BreakerState::Inactive => 0,
+            BreakerState::Recovering => {
+                let probes = self
+                    .slots
+                    .iter()
+                    .filter(|slot| slot.state == State::Leased && slot.probe);
+                self.limits.probes.saturating_sub(probes.count())
+            }
+        }
+    }
+}

@@ -1,0 +1,275 @@
+//! The ledger: decides who gets what. Plain data behind one short lock.
+//!
+//! It reads no clock, awaits nothing, logs nothing and calls no user code: it is told facts and the time, and answers with a grant, a
+//! ticket, or [`Orders`]. So a pool's whole life can be replayed from a seed, with every invariant checked after each step.
+//!
+//! # Invariants
+//! - **I1 conservation**: each slot is in exactly one state, at most `max_size` are not vacant (more only for what was out when
+//!   `max_size` shrank), and counts are sums over the states.
+//! - **I2 no idle hands**: while somebody waits and the pool may lend, no fit resource is idle, and either something is on its way for
+//!   each who waits or there is no room for more.
+//! - **I3 first come, first served**; a ticket that ends leaves no trace.
+//! - **I4 one slot, one holder**: `Leased` = living leases + unclaimed grants.
+//! - **I5** no user code, no wake, no drop of a resource under the lock.
+//! - **I6** after `close` nothing becomes leased, idle or checked.
+//! - **I7** every grant ends: claimed, passed on, or shelved.
+//!
+//! [`Ledger::assert_sound`] checks what can be seen from here; tests call it after every step and hold the other half of I4.
+
+mod breaker;
+mod orders;
+mod queue;
+mod slot;
+#[cfg(test)]
+mod tests;
+mod upkeep;
+mod view;
+mod way_in;
+mod way_out;
+mod whole;
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::task::Waker;
+use std::time::{Duration, Instant};
+
+use fastrand::Rng;
+
+pub(crate) use breaker::Breaker;
+pub(crate) use orders::{Orders, Work};
+pub(crate) use queue::Ticket;
+use queue::{Fate, Queue};
+pub(crate) use slot::{Asker, SlotNo};
+use slot::{Slot, State};
+pub(crate) use view::Report;
+pub(crate) use way_in::{Answer, Claim, Grant, Refusal};
+pub(crate) use way_out::{AfterFailure, Condition, Manner, Outcome};
+
+use crate::backoff::Backoff;
+use crate::config::{IdleOrder, Limits};
+use crate::status::{Reason, Status};
+
+/// After this long a resource on its way counts as held up, and another is opened beside it if there is room, so that one hung open,
+/// check or clean never blocks those who wait. Far longer than a healthy open takes.
+const HELD_UP_AFTER: Duration = Duration::from_secs(1);
+
+/// `F` is what a failed open is told by.
+#[derive(Debug)]
+pub(crate) struct Ledger<R, F> {
+    limits: Arc<Limits>,
+    /// Is there a hook to be asked before an idle resource is lent?
+    asks: bool,
+    max_size: usize,
+    slots: Vec<Slot<R>>,
+    vacant: Vec<SlotNo>,
+    /// The idle slots, longest unused first.
+    shelf: VecDeque<SlotNo>,
+    queue: Queue<F>,
+    owed: VecDeque<Work<R>>,
+    breaker: Breaker<F>,
+    closed: bool,
+    suspended: bool,
+    paused: bool,
+    failing: Option<Failing<F>>,
+    /// When something last came back or was opened.
+    progressed_at: Option<Instant>,
+    /// When the upkeep task will wake by itself.
+    wakes_at: Option<Instant>,
+    /// Those who want to know whenever a resource comes or goes: `warm` and `close_within`.
+    watchers: Vec<Waker>,
+    /// The counters since birth; its other fields are filled in by `status`.
+    counts: Status,
+    last_id: u64,
+    rng: Rng,
+}
+
+/// Opening fails: since when, with what, and how long the next tries are put off.
+#[derive(Debug)]
+struct Failing<F> {
+    since: Instant,
+    failure: F,
+    retry: Backoff,
+    refill: Backoff,
+    refill_at: Instant,
+}
+
+impl<R, F: Clone> Ledger<R, F> {
+    pub(crate) fn new(limits: Arc<Limits>, asks: bool, seed: u64, now: Instant) -> Self {
+        Self {
+            max_size: limits.max_size,
+            breaker: Breaker::new(now),
+            limits,
+            asks,
+            slots: Vec::new(),
+            vacant: Vec::new(),
+            shelf: VecDeque::new(),
+            queue: Queue::new(),
+            owed: VecDeque::new(),
+            closed: false,
+            suspended: false,
+            paused: false,
+            failing: None,
+            progressed_at: None,
+            wakes_at: None,
+            watchers: Vec::new(),
+            counts: Status::default(),
+            last_id: 0,
+            rng: Rng::with_seed(seed),
+        }
+    }
+
+    /// The next piece of owed work, for somebody who has a runtime.
+    pub(crate) fn next_work(&mut self) -> Option<Work<R>> {
+        self.owed.pop_front()
+    }
+
+    /// Whom to ask to do the owed work where there is no runtime at hand: the first in line, who has an interest in it.
+    pub(crate) fn first_waker(&self) -> Option<Waker> {
+        self.queue.first().map(|waiter| waiter.waker.clone())
+    }
+
+    /// The orders of an entry that changes nothing: is there owed work?
+    pub(crate) fn remind(&self, now: Instant) -> Orders {
+        self.finish(Orders::default(), now)
+    }
+
+    /// Wakes `waker` at the next coming or going of a resource.
+    pub(crate) fn watch(&mut self, waker: &Waker) {
+        self.watchers.push(waker.clone());
+    }
+
+    /// The one writer of a slot's state.
+    fn become_state(&mut self, slot: SlotNo, next: State, now: Instant) {
+        let slot = &mut self.slots[slot];
+        debug_assert!(
+            slot.state.may_become(next),
+            "bug: {:?} became {next:?}",
+            slot.state
+        );
+        slot.state = next;
+        slot.since = now;
+    }
+
+    /// Slots that are not vacant.
+    fn occupied(&self) -> usize {
+        self.slots.len() - self.vacant.len()
+    }
+
+    fn count(&self, state: State) -> usize {
+        self.slots.iter().filter(|slot| slot.state == state).count()
+    }
+
+    /// Resources that the pool has or is about to have.
+    fn total(&self) -> usize {
+        self.occupied() - self.count(State::Closing)
+    }
+
+    /// May one more be opened now?
+    fn has_room(&self) -> bool {
+        self.occupied() < self.max_size && self.count(State::Opening) < self.limits.max_opening
+    }
+
+    /// Reserves a slot and owes an open for it.
+    fn reserve(&mut self, refill: bool, now: Instant) {
+        let slot = self.vacant.pop().unwrap_or_else(|| {
+            self.slots.push(Slot::vacant(now));
+            self.slots.len() - 1
+        });
+        self.become_state(slot, State::Opening, now);
+        self.slots[slot].refill = refill;
+        self.slots[slot].retire_at = None;
+        self.owed.push_back(Work::Open { slot });
+    }
+
+    /// Takes the resource in this slot out of service: its close is owed, and its slot free when that is done.
+    fn retire(&mut self, slot: SlotNo, reason: Reason, now: Instant) {
+        let resource = self.slots[slot]
+            .resource
+            .take()
+            .expect("bug: only what is here can be retired");
+        let work = self.closing(slot, resource, reason, now);
+        self.owed.push_back(work);
+    }
+
+    fn closing(&mut self, slot: SlotNo, resource: R, reason: Reason, now: Instant) -> Work<R> {
+        self.become_state(slot, State::Closing, now);
+        self.counts.closed.add(reason);
+        Work::Close {
+            slot,
+            id: self.slots[slot].id,
+            resource,
+            reason,
+        }
+    }
+
+    /// A slot is free again: whoever waits may have it, or the upkeep task refills.
+    fn vacate(&mut self, slot: SlotNo, now: Instant, orders: &mut Orders) {
+        self.become_state(slot, State::Vacant, now);
+        self.slots[slot].home = None;
+        self.vacant.push(slot);
+        self.tell_watchers(orders);
+        self.serve(now, orders);
+        if self.shortage() > 0 {
+            self.due(now, orders);
+        }
+    }
+
+    fn tell_watchers(&mut self, orders: &mut Orders) {
+        self.watchers.drain(..).for_each(|waker| orders.wake(waker));
+    }
+
+    /// The upkeep task must be awake at `at`.
+    fn due(&mut self, at: Instant, orders: &mut Orders) {
+        if self.wakes_at.is_none_or(|wakes_at| at < wakes_at) {
+            self.wakes_at = Some(at);
+            orders.ring = true;
+        }
+    }
+
+    /// Puts an idle slot on the shelf, where it belongs by its last use: a check does not make it look used.
+    fn shelve(&mut self, slot: SlotNo, now: Instant, orders: &mut Orders) {
+        self.become_state(slot, State::Idle, now);
+        let Slot {
+            used_at, proven_at, ..
+        } = self.slots[slot];
+        if let Some(timeout) = self.limits.idle_timeout {
+            self.due(used_at + timeout, orders);
+        }
+        if let Some(interval) = self.limits.heartbeat_interval {
+            self.due(proven_at + interval, orders);
+        }
+        let place = match self.shelf.back() {
+            Some(last) if self.slots[*last].used_at > used_at => self
+                .shelf
+                .partition_point(|other| self.slots[*other].used_at <= used_at),
+            _ => self.shelf.len(),
+        };
+        self.shelf.insert(place, slot);
+    }
+
+    /// The idle slot that is lent next.
+    fn top(&self) -> Option<SlotNo> {
+        match self.limits.idle_order {
+            IdleOrder::Hot => self.shelf.back().copied(),
+            IdleOrder::Oldest => self.shelf.front().copied(),
+        }
+    }
+
+    fn unshelve(&mut self, slot: SlotNo) {
+        let place = match self.limits.idle_order {
+            IdleOrder::Hot => self.shelf.iter().rposition(|other| *other == slot),
+            IdleOrder::Oldest => self.shelf.iter().position(|other| *other == slot),
+        };
+        self.shelf
+            .remove(place.expect("bug: every idle slot is on the shelf"));
+    }
+
+    /// The end of an entry: what is left to be done without the lock.
+    fn finish(&self, mut orders: Orders, now: Instant) -> Orders {
+        if cfg!(debug_assertions) {
+            self.assert_sound(now);
+        }
+        orders.owed = !self.owed.is_empty();
+        orders
+    }
+}

@@ -1,0 +1,121 @@
+//! A slot: the room of one resource, its state, and what is written on the door.
+
+use std::borrow::Cow;
+use std::panic::Location;
+use std::time::{Duration, Instant};
+
+use crate::rt::{Home, Owner};
+
+/// The number of a slot.
+pub(crate) type SlotNo = usize;
+
+/// What a slot is. In `Leased` the resource is still in the slot until its waiter has claimed it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum State {
+    Vacant,
+    Opening,
+    Idle,
+    Leased,
+    Checking,
+    Cleaning,
+    Closing,
+}
+
+impl State {
+    /// Every edge that a slot can take is on this list.
+    pub(crate) fn may_become(self, next: Self) -> bool {
+        use State::{Checking, Cleaning, Closing, Idle, Leased, Opening, Vacant};
+        matches!(
+            (self, next),
+            (Vacant, Opening)
+                | (Opening, Leased | Idle | Closing | Vacant)
+                | (Idle, Leased | Checking | Closing)
+                | (Leased, Leased | Idle | Cleaning | Closing | Vacant)
+                | (Checking, Leased | Idle | Closing | Vacant)
+                | (Cleaning, Leased | Idle | Closing | Vacant)
+                | (Closing, Vacant)
+        )
+    }
+}
+
+/// Who asked for a lease: written on the slot while it is out.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Asker {
+    pub(crate) site: &'static Location<'static>,
+    pub(crate) owner: Option<Owner>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Slot<R> {
+    pub(crate) state: State,
+    /// When it entered that state.
+    pub(crate) since: Instant,
+    /// Present in `Idle`, and in `Leased` until it is claimed. In the other states it is in somebody's hands.
+    pub(crate) resource: Option<R>,
+
+    // About the resource.
+    pub(crate) id: u64,
+    pub(crate) opened_at: Instant,
+    /// When it was last used: where it belongs on the shelf.
+    pub(crate) used_at: Instant,
+    /// When it was last known to be alive: opened, returned, or checked.
+    pub(crate) proven_at: Instant,
+    pub(crate) expires_at: Option<Instant>,
+    /// Set by `invalidate`: when it must go.
+    pub(crate) retire_at: Option<Instant>,
+    pub(crate) uses: u64,
+    /// Must be checked before it is lent again, however fresh it is.
+    pub(crate) suspect: bool,
+    /// A replacement was ordered, for it expires soon.
+    pub(crate) replaced: bool,
+    pub(crate) home: Option<Home>,
+
+    // About the lease.
+    pub(crate) asker: Option<Asker>,
+    pub(crate) label: Option<Cow<'static, str>>,
+    /// Was reported as leaked.
+    pub(crate) overdue: bool,
+    /// Was lent while the breaker recovered.
+    pub(crate) probe: bool,
+
+    /// Opening: nobody in particular waits for it.
+    pub(crate) refill: bool,
+}
+
+impl<R> Slot<R> {
+    pub(crate) fn vacant(now: Instant) -> Self {
+        Self {
+            state: State::Vacant,
+            since: now,
+            resource: None,
+            id: 0,
+            opened_at: now,
+            used_at: now,
+            proven_at: now,
+            expires_at: None,
+            retire_at: None,
+            uses: 0,
+            suspect: false,
+            replaced: false,
+            home: None,
+            asker: None,
+            label: None,
+            overdue: false,
+            probe: false,
+            refill: false,
+        }
+    }
+
+    /// Granted, but not yet taken by its waiter.
+    pub(crate) fn is_unclaimed(&self) -> bool {
+        self.state == State::Leased && self.resource.is_some()
+    }
+
+    /// Must this resource be checked before it is lent, if that is due after `check_after_idle` without proof of life?
+    pub(crate) fn is_unproven(&self, check_after_idle: Option<Duration>, now: Instant) -> bool {
+        self.suspect
+            || check_after_idle
+                .is_some_and(|after| now.saturating_duration_since(self.proven_at) >= after)
+            || self.home.as_ref().is_some_and(Home::is_gone)
+    }
+}

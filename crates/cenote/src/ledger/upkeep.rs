@@ -1,0 +1,266 @@
+//! Upkeep's part of the ledger: what is due, and when the next thing will be.
+
+use std::time::{Duration, Instant};
+
+use super::slot::{SlotNo, State};
+use super::{HELD_UP_AFTER, Ledger, Orders};
+use crate::breaker::BreakerState;
+use crate::status::{Holder, Reason};
+
+/// A replacement is opened this long before a resource expires, at most: an open seldom takes longer.
+const REPLACE_AHEAD: Duration = Duration::from_secs(5);
+
+/// How many idle resources the heartbeat checks at once: few, for what is checked cannot be lent.
+const HEARTBEATS_AT_ONCE: usize = 2;
+
+/// Upkeep never spins, whatever is due.
+const SHORTEST_SLEEP: Duration = Duration::from_millis(1);
+
+/// What a round of upkeep came to.
+#[derive(Debug)]
+pub(crate) struct Upkeep {
+    /// The leases that are out for too long, each told of once.
+    pub(crate) leaked: Vec<Holder>,
+    /// When the next round is due; `None`: not before the bell is rung.
+    pub(crate) next: Option<Instant>,
+}
+
+impl<R, F: Clone> Ledger<R, F> {
+    /// Does what is due.
+    pub(crate) fn upkeep(&mut self, now: Instant) -> (Upkeep, Orders) {
+        let mut orders = Orders::default();
+        let mut leaked = Vec::new();
+        if !self.closed && !self.paused {
+            leaked = self.leaked(now);
+            self.evict(now);
+            if self.queue.is_empty() {
+                self.replace(now);
+                self.refill(now);
+                self.heartbeat(now);
+            }
+        }
+        self.serve(now, &mut orders);
+        self.wakes_at = self.next_due(now).map(|at| at.max(now + SHORTEST_SLEEP));
+        // Whoever does the upkeep is awake.
+        orders.ring = false;
+        (
+            Upkeep {
+                leaked,
+                next: self.wakes_at,
+            },
+            self.finish(orders, now),
+        )
+    }
+
+    pub(crate) fn pause(&mut self) {
+        self.paused = true;
+    }
+
+    pub(crate) fn unpause(&mut self, now: Instant) -> Orders {
+        let mut orders = Orders::default();
+        self.paused = false;
+        self.due(now, &mut orders);
+        self.finish(orders, now)
+    }
+
+    /// Opens that are wanted now for a warm-up. Answers with how many are still missing of `min_size`.
+    pub(crate) fn warm(&mut self, now: Instant) -> (usize, Orders) {
+        let ready = self.total() - self.count(State::Opening);
+        let missing = self.limits.min_size.saturating_sub(ready);
+        for _ in self.count(State::Opening)..missing {
+            if self.closed || !self.has_room() {
+                break;
+            }
+            self.reserve(true, now);
+        }
+        (missing, self.finish(Orders::default(), now))
+    }
+
+    /// How many resources `min_size` and `min_idle` ask for beyond what is here or on its way. While opening fails and nothing is
+    /// left, one: the pool finds out by itself when the backend is back.
+    pub(super) fn shortage(&self) -> usize {
+        if self.closed || self.paused || !self.lends_freely() {
+            return 0;
+        }
+        let total = self.total();
+        let least = self
+            .limits
+            .min_size
+            .max(usize::from(self.failing.is_some()));
+        let spare = self.shelf.len() + self.count(State::Opening) + self.count(State::Checking);
+        let wanted = least
+            .saturating_sub(total)
+            .max(self.limits.min_idle.saturating_sub(spare));
+        wanted.min(self.max_size.saturating_sub(self.occupied()))
+    }
+
+    /// Rings the upkeep task if what is due next comes before it wakes.
+    pub(super) fn due_next(&mut self, now: Instant, orders: &mut Orders) {
+        if let Some(at) = self.next_due(now) {
+            self.due(at, orders);
+        }
+    }
+
+    fn leaked(&mut self, now: Instant) -> Vec<Holder> {
+        let Some(after) = self.limits.leak_after else {
+            return Vec::new();
+        };
+        let mut leaked = Vec::new();
+        for slot in 0..self.slots.len() {
+            let entry = &mut self.slots[slot];
+            let out = entry.state == State::Leased && !entry.is_unclaimed() && !entry.overdue;
+            if out && now.saturating_duration_since(entry.since) >= after {
+                entry.overdue = true;
+                self.counts.leaked += 1;
+                leaked.extend(self.holder(slot, now));
+            }
+        }
+        leaked
+    }
+
+    /// Closes what is worn out, and what was unused for too long and is not needed for `min_size` and `min_idle`.
+    fn evict(&mut self, now: Instant) {
+        let worn: Vec<_> = self
+            .shelf
+            .iter()
+            .filter_map(|slot| self.worn(*slot, now).map(|reason| (*slot, reason)))
+            .collect();
+        for (slot, reason) in worn {
+            self.unshelve(slot);
+            self.retire(slot, reason, now);
+        }
+        let Some(timeout) = self.limits.idle_timeout else {
+            return;
+        };
+        let floor = (self.limits.min_size, self.limits.min_idle);
+        while let Some(slot) = self.shelf.front().copied() {
+            let unused = now.saturating_duration_since(self.slots[slot].used_at);
+            if unused < timeout || self.total() <= floor.0 || self.shelf.len() <= floor.1 {
+                break;
+            }
+            self.unshelve(slot);
+            self.retire(slot, Reason::Idle, now);
+        }
+    }
+
+    /// Make before break: where there is room, what expires soon has its successor opened first.
+    fn replace(&mut self, now: Instant) {
+        for slot in 0..self.slots.len() {
+            if self.replace_at(slot).is_some_and(|at| at <= now) && self.may_refill(now) {
+                self.slots[slot].replaced = true;
+                self.reserve(true, now);
+            }
+        }
+    }
+
+    fn replace_at(&self, slot: SlotNo) -> Option<Instant> {
+        let entry = &self.slots[slot];
+        let lives = matches!(entry.state, State::Idle | State::Leased) && !entry.replaced;
+        let expires_at = entry.expires_at.filter(|_| lives)?;
+        let lifetime = expires_at.saturating_duration_since(entry.opened_at);
+        Some(expires_at - REPLACE_AHEAD.min(lifetime / 10))
+    }
+
+    fn refill(&mut self, now: Instant) {
+        for _ in 0..self.shortage() {
+            if self.may_refill(now) {
+                self.reserve(true, now);
+            }
+        }
+    }
+
+    fn may_refill(&self, now: Instant) -> bool {
+        let backed_off = self
+            .failing
+            .as_ref()
+            .is_some_and(|failing| now < failing.refill_at);
+        self.lends_freely() && !backed_off && self.has_room()
+    }
+
+    fn lends_freely(&self) -> bool {
+        !self.suspended && self.breaker.state == BreakerState::Active
+    }
+
+    fn heartbeat(&mut self, now: Instant) {
+        let Some(interval) = self.limits.heartbeat_interval else {
+            return;
+        };
+        let free = HEARTBEATS_AT_ONCE.saturating_sub(self.count(State::Checking));
+        let quiet: Vec<_> = self
+            .shelf
+            .iter()
+            .copied()
+            .filter(|slot| now.saturating_duration_since(self.slots[*slot].proven_at) >= interval)
+            .take(free)
+            .collect();
+        for slot in quiet {
+            self.examine(slot, true, false, now);
+        }
+    }
+
+    fn next_due(&self, now: Instant) -> Option<Instant> {
+        if self.closed {
+            return None;
+        }
+        let mut next = now + self.limits.upkeep_interval;
+        let mut sooner = |at: Option<Instant>| next = next.min(at.unwrap_or(next));
+        sooner(self.breaker.ask_at);
+        if !self.queue.is_empty() && self.occupied() < self.max_size {
+            let on_their_way = self
+                .slots
+                .iter()
+                .filter(|slot| {
+                    matches!(
+                        slot.state,
+                        State::Opening | State::Checking | State::Cleaning
+                    )
+                })
+                .map(|slot| slot.since + HELD_UP_AFTER);
+            sooner(on_their_way.filter(|at| *at > now).min());
+        }
+        if self.paused {
+            return Some(next);
+        }
+        let calm = self.queue.is_empty();
+        let may_open = calm && self.has_room() && self.lends_freely();
+        let open_at = self
+            .failing
+            .as_ref()
+            .map_or(now, |failing| failing.refill_at);
+        if may_open && self.shortage() > 0 {
+            sooner(Some(open_at));
+        }
+        let evictable =
+            self.total() > self.limits.min_size && self.shelf.len() > self.limits.min_idle;
+        for (number, slot) in self.slots.iter().enumerate() {
+            match slot.state {
+                State::Idle => {
+                    sooner(slot.retire_at);
+                    sooner(slot.expires_at);
+                    sooner(
+                        self.limits
+                            .idle_timeout
+                            .filter(|_| evictable)
+                            .map(|timeout| slot.used_at + timeout),
+                    );
+                    let beats = calm && self.count(State::Checking) < HEARTBEATS_AT_ONCE;
+                    let beat = self.limits.heartbeat_interval.filter(|_| beats);
+                    sooner(beat.map(|interval| slot.proven_at + interval));
+                }
+                State::Leased if !slot.overdue && !slot.is_unclaimed() => {
+                    sooner(self.limits.leak_after.map(|after| slot.since + after));
+                }
+                State::Vacant
+                | State::Opening
+                | State::Leased
+                | State::Checking
+                | State::Cleaning
+                | State::Closing => {}
+            }
+            if may_open {
+                sooner(self.replace_at(number).map(|at| at.max(open_at)));
+            }
+        }
+        Some(next)
+    }
+}

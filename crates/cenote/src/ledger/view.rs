@@ -1,0 +1,280 @@
+//! What can be seen of the ledger: counts, holders, health, circles; and the check of its invariants.
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+use std::time::{Duration, Instant};
+
+use super::slot::{Asker, SlotNo, State};
+use super::{Ledger, Ticket};
+use crate::breaker::BreakerState;
+use crate::config::Nested;
+use crate::error::Phase;
+use crate::rt::Owner;
+use crate::status::{Health, Holder, Status, Task};
+
+/// What was seen when a waiter ran out of time.
+#[derive(Debug)]
+pub(crate) struct Report<F> {
+    pub(crate) waited: Duration,
+    pub(crate) phase: Phase,
+    pub(crate) status: Status,
+    pub(crate) holders: Vec<Holder>,
+    pub(crate) nested: bool,
+    pub(crate) last_failure: Option<F>,
+}
+
+impl<R, F: Clone> Ledger<R, F> {
+    pub(crate) fn status(&self, now: Instant) -> Status {
+        let mut status = self.counts.clone();
+        for slot in &self.slots {
+            match slot.state {
+                State::Vacant => {}
+                State::Opening => status.opening += 1,
+                State::Idle => status.idle += 1,
+                State::Leased => status.in_use += 1,
+                State::Checking => status.checking += 1,
+                State::Cleaning => status.cleaning += 1,
+                State::Closing => status.closing += 1,
+            }
+        }
+        status.total =
+            status.idle + status.in_use + status.opening + status.cleaning + status.checking;
+        status.max_size = self.max_size;
+        status.waiting = self.queue.len();
+        status.oldest_wait = self
+            .queue
+            .first()
+            .map(|waiter| now.saturating_duration_since(waiter.since));
+        status
+    }
+
+    /// Every living lease, the longest first.
+    pub(crate) fn holders(&self, now: Instant) -> Vec<Holder> {
+        let mut holders: Vec<_> = (0..self.slots.len())
+            .filter_map(|slot| self.holder(slot, now))
+            .collect();
+        holders.sort_by_key(|holder| std::cmp::Reverse(holder.held_for));
+        holders
+    }
+
+    pub(super) fn holder(&self, slot: SlotNo, now: Instant) -> Option<Holder> {
+        let slot = &self.slots[slot];
+        let asker = slot
+            .asker
+            .filter(|_| slot.state == State::Leased && !slot.is_unclaimed())?;
+        Some(Holder {
+            id: slot.id,
+            site: asker.site,
+            task: asker.owner.map(Task),
+            held_for: now.saturating_duration_since(slot.since),
+            label: slot.label.clone(),
+        })
+    }
+
+    pub(crate) fn set_label(
+        &mut self,
+        slot: SlotNo,
+        label: Option<Cow<'static, str>>,
+    ) -> Option<Cow<'static, str>> {
+        std::mem::replace(&mut self.slots[slot].label, label)
+    }
+
+    /// Busy, stuck, or down? Without acquiring anything.
+    pub(crate) fn health(&self, now: Instant) -> Health {
+        let since = |at: Instant| now.saturating_duration_since(at);
+        if self.closed {
+            return Health::Closed;
+        }
+        if self.breaker.state == BreakerState::Inactive {
+            return Health::Down {
+                down_for: since(self.breaker.since),
+            };
+        }
+        let alive = self.total() - self.count(State::Opening);
+        if let Some(failing) = self.failing.as_ref().filter(|_| alive == 0) {
+            return Health::Down {
+                down_for: since(failing.since),
+            };
+        }
+        let Some(first) = self.queue.first() else {
+            let exhausted = self.shelf.is_empty() && self.occupied() >= self.max_size;
+            return if exhausted {
+                Health::Busy
+            } else {
+                Health::Healthy
+            };
+        };
+        let silent_for = since(
+            self.progressed_at
+                .map_or(first.since, |at| at.max(first.since)),
+        );
+        if silent_for >= self.limits.stuck_after && !self.suspended {
+            return Health::Stuck { silent_for };
+        }
+        Health::Busy
+    }
+
+    /// What one who is still in line should be told when its time is over.
+    pub(super) fn report(&mut self, ticket: Ticket, now: Instant) -> Report<F> {
+        Report {
+            waited: now.saturating_duration_since(self.queue.waiter(ticket).since),
+            phase: self.phase(ticket),
+            status: self.status(now),
+            holders: self.holders(now),
+            nested: self.is_circle(),
+            last_failure: self.last_failure(),
+        }
+    }
+
+    /// What the waiter with this ticket is waiting for.
+    fn phase(&mut self, ticket: Ticket) -> Phase {
+        if self.suspended {
+            return Phase::Suspended;
+        }
+        if self.allowance() == 0 {
+            return Phase::Recovering;
+        }
+        let serial = self.queue.waiter(ticket).serial();
+        let ahead = self
+            .queue
+            .line()
+            .take_while(|waiter| waiter.serial() < serial)
+            .count();
+        let opening = self.count(State::Opening);
+        let checking = opening + self.count(State::Checking);
+        let cleaning = checking + self.count(State::Cleaning) + self.count(State::Closing);
+        match ahead {
+            ahead if ahead < opening => Phase::Opening,
+            ahead if ahead < checking => Phase::Checking,
+            ahead if ahead < cleaning => Phase::Cleaning,
+            _ => Phase::Queued,
+        }
+    }
+
+    /// The last error of an open, unless one succeeded since.
+    pub(crate) fn last_failure(&self) -> Option<F> {
+        self.failing.as_ref().map(|failing| failing.failure.clone())
+    }
+
+    pub(super) fn held_by(&self, owner: Owner) -> impl Iterator<Item = Asker> {
+        self.slots
+            .iter()
+            .filter(|slot| slot.state == State::Leased)
+            .filter_map(|slot| slot.asker)
+            .filter(move |asker| asker.owner == Some(owner))
+    }
+
+    /// Did this asker, who has just joined the line, close a circle? Only one who holds a lease can.
+    pub(super) fn closes_circle(&self, asker: Asker, now: Instant) -> Option<Vec<Holder>> {
+        let holds = self.held_by(asker.owner?).next().is_some();
+        (holds && self.is_circle()).then(|| self.holders(now))
+    }
+
+    /// Is every lease held by somebody who waits in this line, and nothing else on its way?
+    ///
+    /// Not a proof of a deadlock: a task may use one lease while it waits for another. But nearly always it is one.
+    fn is_circle(&self) -> bool {
+        if self.limits.nested == Nested::Allow
+            || self.queue.is_empty()
+            || self.occupied() < self.max_size
+        {
+            return false;
+        }
+        let waiting: HashSet<Owner> = self
+            .queue
+            .line()
+            .filter_map(|waiter| waiter.asker.owner)
+            .collect();
+        self.slots
+            .iter()
+            .filter(|slot| slot.state != State::Vacant)
+            .all(|slot| {
+                let owner = slot.asker.and_then(|asker| asker.owner);
+                slot.state == State::Leased
+                    && !slot.is_unclaimed()
+                    && owner.is_some_and(|owner| waiting.contains(&owner))
+            })
+    }
+
+    /// Panics if an invariant does not hold.
+    pub(crate) fn assert_sound(&self, now: Instant) {
+        let status = self.status(now);
+        // I1
+        assert_eq!(
+            status.total + status.closing + self.vacant.len(),
+            self.slots.len(),
+            "I1: a slot is in no state"
+        );
+        assert_eq!(
+            self.vacant.len(),
+            self.count(State::Vacant),
+            "I1: the vacant list is wrong"
+        );
+        assert_eq!(self.shelf.len(), status.idle, "I1: the shelf is wrong");
+        for slot in &self.slots {
+            let here = match slot.state {
+                State::Idle => true,
+                State::Leased => slot.resource.is_some(),
+                State::Vacant
+                | State::Opening
+                | State::Checking
+                | State::Cleaning
+                | State::Closing => false,
+            };
+            assert_eq!(
+                slot.resource.is_some(),
+                here,
+                "I1: a resource in {:?}",
+                slot.state
+            );
+        }
+        let sorted = self.shelf.iter().zip(self.shelf.iter().skip(1));
+        for (colder, hotter) in sorted {
+            assert!(
+                self.slots[*colder].used_at <= self.slots[*hotter].used_at,
+                "the shelf is not sorted"
+            );
+        }
+        // I2
+        let wanted = self.queue.len().min(self.allowance());
+        if wanted > 0 {
+            let fit = |slot: &SlotNo| {
+                self.worn(*slot, now).is_none() && !self.asks && !self.needs_check(*slot, now)
+            };
+            assert!(
+                !self.shelf.iter().any(fit),
+                "I2: a fit resource is idle while somebody waits"
+            );
+            let coming = status.opening + status.checking + status.cleaning;
+            let stuck = coming < wanted && (self.has_room() || !self.shelf.is_empty());
+            assert!(
+                !stuck,
+                "I2: nothing is on its way for one who waits, though there is room"
+            );
+        }
+        // I3
+        let line: Vec<_> = self.queue.line().map(|waiter| waiter.serial()).collect();
+        assert_eq!(
+            line.len(),
+            self.queue.len(),
+            "I3: the line has lost somebody"
+        );
+        assert!(line.is_sorted(), "I3: the line is not in order");
+        // I6
+        if self.closed {
+            assert_eq!(
+                (status.idle, status.waiting),
+                (0, 0),
+                "I6: closed, and still something idle or waiting"
+            );
+            assert!(
+                !self.slots.iter().any(super::Slot::is_unclaimed),
+                "I6: closed, and still something granted"
+            );
+        }
+    }
+
+    fn needs_check(&self, slot: SlotNo, now: Instant) -> bool {
+        self.slots[slot].is_unproven(self.limits.check_after_idle, now)
+    }
+}

@@ -1,0 +1,362 @@
+//! The way in: requests, the line, and who is served next.
+
+use std::mem;
+use std::panic::Location;
+use std::task::{Poll, Waker};
+use std::time::{Duration, Instant};
+
+use super::slot::{Asker, SlotNo, State};
+use super::{Fate, HELD_UP_AFTER, Ledger, Orders, Report, Ticket, Work};
+use crate::breaker::BreakerState;
+use crate::config::Nested;
+use crate::status::{Holder, Reason};
+
+/// The answer to a request.
+#[derive(Debug)]
+pub(crate) enum Answer<R, F> {
+    /// Served at once.
+    Granted(Grant<R>),
+    /// In line. If this closed a circle of holders who all wait for this pool, here they are.
+    Wait {
+        ticket: Ticket,
+        nested: Option<Vec<Holder>>,
+    },
+    /// Not even in line.
+    Refused(Refusal<F>),
+}
+
+/// A resource, and what its lease should know.
+#[derive(Debug)]
+pub(crate) struct Grant<R> {
+    pub(crate) slot: SlotNo,
+    pub(crate) resource: R,
+    pub(crate) id: u64,
+    pub(crate) opened_at: Instant,
+    pub(crate) uses: u64,
+    pub(crate) waited: Duration,
+}
+
+/// Why there will be no lease.
+#[derive(Debug)]
+pub(crate) enum Refusal<F> {
+    Closed,
+    Unavailable {
+        since: Duration,
+        retry_after: Option<Duration>,
+        cause: Option<F>,
+    },
+    Open(F),
+    Rejected {
+        waiting: usize,
+    },
+    Nested {
+        held: &'static Location<'static>,
+    },
+}
+
+/// What a claim comes to, once it comes to something.
+pub(crate) type Claim<R, F> = Result<Grant<R>, Refusal<F>>;
+
+impl<R, F: Clone> Ledger<R, F> {
+    /// Asks for a resource: now, or by a place in line.
+    pub(crate) fn request(
+        &mut self,
+        asker: Asker,
+        waker: &Waker,
+        now: Instant,
+    ) -> (Answer<R, F>, Orders) {
+        let mut orders = Orders::default();
+        let answer = match self.grant_at_once(asker, now, &mut orders) {
+            Err(refusal) => Answer::Refused(refusal),
+            Ok(Some(grant)) => Answer::Granted(grant),
+            Ok(None)
+                if self
+                    .limits
+                    .max_waiters
+                    .is_some_and(|most| self.queue.len() >= most) =>
+            {
+                Answer::Refused(Refusal::Rejected {
+                    waiting: self.queue.len(),
+                })
+            }
+            Ok(None) => {
+                let ticket = self.queue.join(asker, waker.clone(), now);
+                self.counts.waited += 1;
+                self.serve(now, &mut orders);
+                Answer::Wait {
+                    ticket,
+                    nested: self.closes_circle(asker, now),
+                }
+            }
+        };
+        (answer, self.finish(orders, now))
+    }
+
+    /// Asks for a resource without waiting. Where an idle one must be checked first, that is begun, so that a later try can have
+    /// it.
+    pub(crate) fn try_request(
+        &mut self,
+        asker: Asker,
+        now: Instant,
+    ) -> (Result<Option<Grant<R>>, Refusal<F>>, Orders) {
+        let mut orders = Orders::default();
+        let answer = self.grant_at_once(asker, now, &mut orders);
+        if matches!(answer, Ok(None)) && self.queue.is_empty() && self.allowance() > 0 {
+            if let Some(slot) = self.top() {
+                self.vet(slot, now);
+            }
+        }
+        (answer, self.finish(orders, now))
+    }
+
+    /// Has the waiter's fate been decided? If not, `waker` is woken when it is. The ticket ends with an answer.
+    pub(crate) fn claim(
+        &mut self,
+        ticket: Ticket,
+        waker: &Waker,
+        now: Instant,
+    ) -> (Poll<Claim<R, F>>, Orders) {
+        let mut orders = Orders::default();
+        let waiter = self.queue.waiter(ticket);
+        let claim = match waiter.fate {
+            Fate::Waiting => {
+                if !waiter.waker.will_wake(waker) {
+                    orders.spend(mem::replace(&mut waiter.waker, waker.clone()));
+                }
+                Poll::Pending
+            }
+            _ => Poll::Ready(self.hear(ticket, now, &mut orders)),
+        };
+        (claim, self.finish(orders, now))
+    }
+
+    /// The waiter's time is over. What was granted at the last moment is still theirs; otherwise the ticket ends with a report.
+    pub(crate) fn time_out(
+        &mut self,
+        ticket: Ticket,
+        now: Instant,
+    ) -> (Result<Claim<R, F>, Box<Report<F>>>, Orders) {
+        let mut orders = Orders::default();
+        let claim = match self.queue.waiter(ticket).fate {
+            Fate::Waiting => {
+                self.counts.timed_out += 1;
+                let report = Box::new(self.report(ticket, now));
+                self.leave(ticket, now, &mut orders);
+                Err(report)
+            }
+            _ => Ok(self.hear(ticket, now, &mut orders)),
+        };
+        (claim, self.finish(orders, now))
+    }
+
+    /// The waiter is gone. What it was about to get goes to the next.
+    pub(crate) fn withdraw(&mut self, ticket: Ticket, now: Instant) -> Orders {
+        let mut orders = Orders::default();
+        self.counts.cancelled += 1;
+        if let Fate::Granted(slot) = self.leave(ticket, now, &mut orders) {
+            self.place(slot, now, &mut orders);
+        }
+        self.finish(orders, now)
+    }
+
+    /// Serves those in line with what is idle, and sees to it that something is on its way for each who is left.
+    pub(super) fn serve(&mut self, now: Instant, orders: &mut Orders) {
+        let mut allowance = self.allowance();
+        while allowance > 0 && !self.queue.is_empty() {
+            let Some(slot) = self.pick(now) else { break };
+            self.grant(slot, now, orders);
+            allowance -= 1;
+        }
+        let wanted = self.queue.len().min(allowance);
+        if wanted == 0 {
+            return;
+        }
+        for _ in self.coming(now)..wanted {
+            // What `pick` left on top of the shelf is not proven.
+            match self.top() {
+                Some(slot) => self.vet(slot, now),
+                None if self.has_room() => self.reserve(false, now),
+                None => break,
+            }
+        }
+        if self.occupied() < self.max_size {
+            self.due(now + HELD_UP_AFTER, orders);
+        }
+    }
+
+    /// The resource in `slot` is for the first in line.
+    pub(super) fn grant(&mut self, slot: SlotNo, now: Instant, orders: &mut Orders) {
+        let waiter = self
+            .queue
+            .settle_first(Fate::Granted(slot))
+            .expect("bug: granted to nobody");
+        let asker = waiter.asker;
+        orders.wake(mem::replace(&mut waiter.waker, Waker::noop().clone()));
+        self.lend(slot, asker, now);
+    }
+
+    /// An idle resource that can be lent as it is. What is worn out is closed on the way.
+    fn pick(&mut self, now: Instant) -> Option<SlotNo> {
+        while let Some(slot) = self.top() {
+            if let Some(reason) = self.worn(slot, now) {
+                self.unshelve(slot);
+                self.retire(slot, reason, now);
+            } else if self.asks || self.slots[slot].is_unproven(self.limits.check_after_idle, now) {
+                return None;
+            } else {
+                self.unshelve(slot);
+                return Some(slot);
+            }
+        }
+        None
+    }
+
+    /// Owes a check of an idle resource, and the hook's consent.
+    fn vet(&mut self, slot: SlotNo, now: Instant) {
+        let check = self.slots[slot].is_unproven(self.limits.check_after_idle, now);
+        self.examine(slot, check, self.asks, now);
+    }
+
+    pub(super) fn examine(&mut self, slot: SlotNo, check: bool, ask: bool, now: Instant) {
+        self.unshelve(slot);
+        self.become_state(slot, State::Checking, now);
+        let Self { slots, owed, .. } = self;
+        let resource = slots[slot]
+            .resource
+            .take()
+            .expect("bug: what is idle is here");
+        owed.push_back(Work::Vet {
+            slot,
+            id: slots[slot].id,
+            resource,
+            check,
+            ask,
+        });
+    }
+
+    /// Must the resource in this slot go, whoever wants it?
+    pub(super) fn worn(&self, slot: SlotNo, now: Instant) -> Option<Reason> {
+        let slot = &self.slots[slot];
+        if slot.retire_at.is_some_and(|at| at <= now) {
+            Some(Reason::Invalidated)
+        } else if slot.expires_at.is_some_and(|at| at <= now) {
+            Some(Reason::Lifetime)
+        } else if self.limits.max_uses.is_some_and(|most| slot.uses >= most) {
+            Some(Reason::Uses)
+        } else if self.occupied() > self.max_size && self.total() > self.max_size {
+            Some(Reason::Shrunk)
+        } else {
+            None
+        }
+    }
+
+    /// How many resources are on their way to whoever waits. What is held up does not count, so that another is opened beside it.
+    fn coming(&self, now: Instant) -> usize {
+        let coming = self.slots.iter().filter(|slot| match slot.state {
+            State::Opening | State::Checking | State::Cleaning => {
+                now.saturating_duration_since(slot.since) < HELD_UP_AFTER
+            }
+            State::Vacant | State::Idle | State::Leased | State::Closing => false,
+        });
+        coming.count()
+    }
+
+    fn lend(&mut self, slot: SlotNo, asker: Asker, now: Instant) {
+        self.become_state(slot, State::Leased, now);
+        let slot = &mut self.slots[slot];
+        slot.asker = Some(asker);
+        slot.probe = self.breaker.state == BreakerState::Recovering;
+    }
+
+    /// Puts a lent resource into its holder's hands.
+    fn take(
+        &mut self,
+        slot_no: SlotNo,
+        waited: Duration,
+        now: Instant,
+        orders: &mut Orders,
+    ) -> Grant<R> {
+        self.counts.acquired += 1;
+        if let Some(after) = self.limits.leak_after {
+            self.due(now + after, orders);
+        }
+        if self.limits.min_idle > self.shelf.len() && self.shortage() > 0 {
+            self.due(now, orders);
+        }
+        let slot = &mut self.slots[slot_no];
+        slot.since = now;
+        slot.uses += 1;
+        slot.overdue = false;
+        Grant {
+            slot: slot_no,
+            resource: slot
+                .resource
+                .take()
+                .expect("bug: what is granted is here until it is claimed"),
+            id: slot.id,
+            opened_at: slot.opened_at,
+            uses: slot.uses,
+            waited,
+        }
+    }
+
+    /// Ends a ticket whose fate is decided.
+    fn hear(&mut self, ticket: Ticket, now: Instant, orders: &mut Orders) -> Claim<R, F> {
+        let waited = now.saturating_duration_since(self.queue.waiter(ticket).since);
+        match self.leave(ticket, now, orders) {
+            Fate::Waiting => unreachable!("bug: the fate is decided"),
+            Fate::Granted(slot) => Ok(self.take(slot, waited, now, orders)),
+            Fate::Failed(failure) => Err(Refusal::Open(failure)),
+            Fate::Unavailable => Err(self.unavailable(now)),
+            Fate::Closed => Err(Refusal::Closed),
+        }
+    }
+
+    fn leave(&mut self, ticket: Ticket, now: Instant, orders: &mut Orders) -> Fate<F> {
+        let waiter = self.queue.leave(ticket);
+        orders.spend(waiter.waker);
+        self.counts.wait_time += now.saturating_duration_since(waiter.since);
+        waiter.fate
+    }
+
+    fn unavailable(&self, now: Instant) -> Refusal<F> {
+        let breaker = &self.breaker;
+        Refusal::Unavailable {
+            since: now.saturating_duration_since(breaker.since),
+            retry_after: breaker.ask_at.map(|at| at.saturating_duration_since(now)),
+            cause: breaker.cause.clone(),
+        }
+    }
+
+    fn denied(&self, asker: Asker) -> Option<&'static Location<'static>> {
+        if self.limits.nested != Nested::Deny {
+            return None;
+        }
+        self.held_by(asker.owner?).next().map(|held| held.site)
+    }
+
+    fn grant_at_once(
+        &mut self,
+        asker: Asker,
+        now: Instant,
+        orders: &mut Orders,
+    ) -> Result<Option<Grant<R>>, Refusal<F>> {
+        if self.closed {
+            return Err(Refusal::Closed);
+        }
+        if self.breaker.state == BreakerState::Inactive {
+            return Err(self.unavailable(now));
+        }
+        if let Some(held) = self.denied(asker) {
+            return Err(Refusal::Nested { held });
+        }
+        if !self.queue.is_empty() || self.allowance() == 0 {
+            return Ok(None);
+        }
+        let Some(slot) = self.pick(now) else {
+            return Ok(None);
+        };
+        self.lend(slot, asker, now);
+        Ok(Some(self.take(slot, Duration::ZERO, now, orders)))
+    }
+}

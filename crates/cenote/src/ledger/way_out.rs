@@ -1,0 +1,307 @@
+//! The way out: returns, and the reports of those who did the owed work.
+
+use std::mem;
+use std::task::Waker;
+use std::time::{Duration, Instant};
+
+use super::slot::{SlotNo, State};
+use super::{Failing, Fate, Ledger, Orders, Work};
+use crate::backoff::Backoff;
+use crate::config::OnOpenError;
+use crate::rt::Home;
+use crate::status::Reason;
+
+/// What a returned resource looks like, judged before the ledger is asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Condition {
+    Good,
+    /// Something asynchronous must be done before the next user gets it: cleaning, or only a check or a hook.
+    Dirty {
+        clean: bool,
+    },
+    Broken,
+    Discarded,
+}
+
+/// Who does what a return makes necessary.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Manner {
+    /// The pool, later.
+    Dropped,
+    /// The one who returns it, now.
+    Polite,
+}
+
+/// What is known about a lease that came back.
+#[derive(Debug)]
+pub(crate) struct Returned<R> {
+    pub(crate) held: Duration,
+    /// It had been reported as leaked.
+    pub(crate) late: bool,
+    /// What the one who returns it has to do, if that was the manner.
+    pub(crate) work: Option<Work<R>>,
+}
+
+/// What came of a check or a clean.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    Fit,
+    Unfit(Reason),
+}
+
+/// What a failed open has to do next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum AfterFailure {
+    /// Nothing: its slot is free.
+    GiveUp,
+    /// Try again after this long: somebody still waits.
+    Retry(Duration),
+}
+
+/// The first delay between two tries of an open, and the longest: quick enough for a server that restarts, slow enough for one that is
+/// down for the night.
+const RETRY: Backoff = Backoff::new(Duration::from_millis(50), Duration::from_secs(5));
+const REFILL: Backoff = Backoff::new(Duration::from_millis(500), Duration::from_secs(30));
+
+impl<R, F: Clone> Ledger<R, F> {
+    /// A lease comes home.
+    pub(crate) fn give_back(
+        &mut self,
+        slot: SlotNo,
+        resource: R,
+        condition: Condition,
+        manner: Manner,
+        now: Instant,
+    ) -> (Returned<R>, Orders) {
+        let mut orders = Orders::default();
+        let entry = &mut self.slots[slot];
+        let held = now.saturating_duration_since(entry.since);
+        let late = entry.overdue;
+        entry.asker = None;
+        entry.label = None;
+        entry.probe = false;
+        entry.used_at = now;
+        entry.proven_at = now;
+        entry.suspect = false;
+        self.counts.released += 1;
+        self.progressed_at = Some(now);
+
+        let unfit = match condition {
+            _ if self.closed => Some(Reason::PoolClosed),
+            Condition::Discarded => Some(Reason::Discarded),
+            Condition::Broken => Some(Reason::Broken),
+            Condition::Good | Condition::Dirty { .. } => self.worn(slot, now),
+        };
+        if condition == Condition::Discarded {
+            self.counts.discarded += 1;
+        }
+        let mut work = match (unfit, condition) {
+            (Some(reason), _) => Some(self.closing(slot, resource, reason, now)),
+            (None, Condition::Dirty { clean }) => {
+                self.become_state(slot, State::Cleaning, now);
+                Some(Work::Clean {
+                    slot,
+                    id: self.slots[slot].id,
+                    resource,
+                    clean,
+                })
+            }
+            (None, _) => {
+                self.slots[slot].resource = Some(resource);
+                self.place(slot, now, &mut orders);
+                None
+            }
+        };
+        if work.is_some() {
+            // It may have been a probe: the next one can go.
+            self.serve(now, &mut orders);
+            if manner == Manner::Dropped {
+                self.owed.extend(work.take());
+            }
+        }
+        (Returned { held, late, work }, self.finish(orders, now))
+    }
+
+    /// A lease leaves the pool together with its resource.
+    pub(crate) fn detach(&mut self, slot: SlotNo, now: Instant) -> Orders {
+        let mut orders = Orders::default();
+        self.slots[slot].probe = false;
+        self.slots[slot].asker = None;
+        self.slots[slot].label = None;
+        self.counts.detached += 1;
+        self.progressed_at = Some(now);
+        self.vacate(slot, now, &mut orders);
+        self.finish(orders, now)
+    }
+
+    /// Is the open of this slot still wanted? If not, the slot is free: nothing is opened once the work has stopped.
+    pub(crate) fn may_open(&mut self, slot: SlotNo, now: Instant) -> (bool, Orders) {
+        let mut orders = Orders::default();
+        let wanted = !self.closed && (self.slots[slot].refill || !self.queue.is_empty());
+        if !wanted {
+            self.vacate(slot, now, &mut orders);
+        }
+        (wanted, self.finish(orders, now))
+    }
+
+    /// An open succeeded. Answers with the number of the resource.
+    pub(crate) fn opened(
+        &mut self,
+        slot: SlotNo,
+        resource: R,
+        home: Option<Home>,
+        now: Instant,
+    ) -> (u64, Orders) {
+        let mut orders = Orders::default();
+        self.last_id += 1;
+        self.counts.opened += 1;
+        self.failing = None;
+        self.progressed_at = Some(now);
+        let expires_at = self.limits.max_lifetime.map(|lifetime| {
+            let part = self.limits.lifetime_jitter * self.rng.f64();
+            now + lifetime - lifetime.mul_f64(part)
+        });
+        let entry = &mut self.slots[slot];
+        entry.resource = Some(resource);
+        entry.id = self.last_id;
+        entry.opened_at = now;
+        entry.used_at = now;
+        entry.proven_at = now;
+        entry.expires_at = expires_at;
+        entry.uses = 0;
+        entry.suspect = false;
+        entry.replaced = false;
+        entry.home = home;
+        self.place(slot, now, &mut orders);
+        self.tell_watchers(&mut orders);
+        // It has dates of its own now: idle, lifetime, heartbeat.
+        self.due_next(now, &mut orders);
+        (self.last_id, self.finish(orders, now))
+    }
+
+    /// An open failed: the oldest waiter hears of it, or it is tried again.
+    pub(crate) fn open_failed(
+        &mut self,
+        slot: SlotNo,
+        failure: F,
+        now: Instant,
+    ) -> (AfterFailure, Orders) {
+        let mut orders = Orders::default();
+        self.counts.open_failed += 1;
+        let failing = self.failing.get_or_insert_with(|| Failing {
+            since: now,
+            failure: failure.clone(),
+            retry: RETRY,
+            refill: REFILL,
+            refill_at: now,
+        });
+        failing.failure = failure.clone();
+        failing.refill_at = now + failing.refill.next(&mut self.rng);
+        let after = if self.closed
+            || self.queue.is_empty()
+            || self.limits.on_open_error == OnOpenError::Fail
+        {
+            if self.limits.on_open_error == OnOpenError::Fail {
+                if let Some(waiter) = self.queue.settle_first(Fate::Failed(failure)) {
+                    orders.wake(mem::replace(&mut waiter.waker, Waker::noop().clone()));
+                }
+            }
+            self.vacate(slot, now, &mut orders);
+            AfterFailure::GiveUp
+        } else {
+            let delay = failing.retry.next(&mut self.rng);
+            // A retry is not a hung open: it counts as on its way.
+            self.slots[slot].since = now + delay;
+            AfterFailure::Retry(delay)
+        };
+        self.tell_watchers(&mut orders);
+        self.due_next(now, &mut orders);
+        (after, self.finish(orders, now))
+    }
+
+    /// A check or a clean has ended.
+    pub(crate) fn judged(
+        &mut self,
+        slot: SlotNo,
+        resource: R,
+        outcome: Outcome,
+        now: Instant,
+    ) -> Orders {
+        let mut orders = Orders::default();
+        let entry = &mut self.slots[slot];
+        entry.resource = Some(resource);
+        match outcome {
+            Outcome::Fit => {
+                entry.proven_at = now;
+                entry.suspect = false;
+                self.place(slot, now, &mut orders);
+                self.due_next(now, &mut orders);
+            }
+            Outcome::Unfit(reason) => {
+                let proven_at = entry.proven_at;
+                self.retire(slot, reason, now);
+                if reason == Reason::FailedCheck {
+                    self.suspect_since(proven_at, now);
+                }
+                self.serve(now, &mut orders);
+            }
+        }
+        self.finish(orders, now)
+    }
+
+    /// A resource was put back unchanged: it was looked at, and nothing was proven.
+    pub(crate) fn put_back(&mut self, slot: SlotNo, resource: R, now: Instant) -> Orders {
+        let mut orders = Orders::default();
+        self.slots[slot].resource = Some(resource);
+        self.place(slot, now, &mut orders);
+        self.finish(orders, now)
+    }
+
+    /// A close has ended.
+    pub(crate) fn closed(&mut self, slot: SlotNo, now: Instant) -> Orders {
+        let mut orders = Orders::default();
+        self.vacate(slot, now, &mut orders);
+        self.finish(orders, now)
+    }
+
+    /// Whoever did the work for this slot is gone, and the resource with it: its runtime has shut down.
+    pub(crate) fn lost(&mut self, slot: SlotNo, now: Instant) -> Orders {
+        let mut orders = Orders::default();
+        match self.slots[slot].state {
+            State::Checking => self.counts.closed.add(Reason::FailedCheck),
+            State::Cleaning => self.counts.closed.add(Reason::FailedClean),
+            State::Vacant | State::Opening | State::Idle | State::Leased | State::Closing => {}
+        }
+        self.vacate(slot, now, &mut orders);
+        self.finish(orders, now)
+    }
+
+    /// Finds the place of a resource that can be used: the first in line, or the shelf.
+    pub(super) fn place(&mut self, slot: SlotNo, now: Instant, orders: &mut Orders) {
+        let unfit = if self.closed {
+            Some(Reason::PoolClosed)
+        } else {
+            self.worn(slot, now)
+        };
+        match unfit {
+            Some(reason) => self.retire(slot, reason, now),
+            None if !self.queue.is_empty() && self.allowance() > 0 => self.grant(slot, now, orders),
+            None => self.shelve(slot, now, orders),
+        }
+    }
+
+    /// One resource turned out dead. Those idle ones that have not been proven since are checked now, in the background, so that the
+    /// next callers do not each meet one.
+    fn suspect_since(&mut self, proven_at: Instant, now: Instant) {
+        let suspects: Vec<_> = self
+            .shelf
+            .iter()
+            .copied()
+            .filter(|slot| self.slots[*slot].proven_at <= proven_at)
+            .collect();
+        for slot in suspects {
+            self.slots[slot].suspect = true;
+            self.examine(slot, true, false, now);
+        }
+    }
+}

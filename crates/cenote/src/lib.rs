@@ -1,0 +1,42 @@
+//! The async resource pool.
+
+mod acquire;
+mod backoff;
+mod bell;
+mod breaker;
+mod builder;
+mod closures;
+mod config;
+mod driver;
+mod error;
+mod guarded;
+mod hooks;
+#[cfg(feature = "serde")]
+mod humane;
+mod lease;
+mod ledger;
+mod manager;
+mod observer;
+mod pool;
+mod rt;
+mod shared;
+mod status;
+mod upkeep;
+
+pub use breaker::{
+    BreakerState, ConsecutiveFailures, Failure, FailureRate, Recovery, Strategy, Verdict,
+};
+pub use builder::Builder;
+pub use closures::{ClosureError, Closures};
+pub use config::{Config, ConfigError, IdleOrder, Nested, OnOpenError, WarmUp};
+pub use error::{AcquireError, OpenError, Phase, TimedOut, WarmError};
+pub use hooks::AsyncPredicate;
+pub use lease::Lease;
+pub use manager::Manager;
+pub use observer::{
+    Acquired, BreakerChanged, Callback, CallbackFailed, Closed, Discarded, Leaked, NestedAcquire,
+    Observer, OpenFailed, Opened, Opening, PoolClosed, PoolOpened, Released, Resized, ReturnedLate,
+    TimeoutRaised,
+};
+pub use pool::{Pool, WeakPool};
+pub use status::{Closes, Health, Holder, HolderGroup, Reason, Status, Task};

@@ -1,0 +1,140 @@
+//! The runtime: time, timers, tasks and threads. The only file that names tokio, and the only one that reads a clock.
+
+use std::future::{self, Future, poll_fn};
+use std::pin::pin;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use std::task::Poll;
+use std::thread::{self, ThreadId};
+use std::time::{Duration, Instant};
+
+use tokio::runtime::{Builder, Handle, Id};
+use tokio::task;
+use tokio::time;
+
+/// The time. Virtual where tokio's clock is paused, as in tests.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "this is the one place where time enters"
+)]
+pub(crate) fn now() -> Instant {
+    time::Instant::now().into_std()
+}
+
+/// Runs `job` on the caller's runtime, or on a thread of our own where there is none.
+pub(crate) fn spawn(job: impl Future<Output = ()> + Send + 'static) {
+    handle().spawn(job);
+}
+
+/// Is there a runtime here that a task can be given to without starting one?
+pub(crate) fn is_present() -> bool {
+    Handle::try_current().is_ok()
+}
+
+/// Ends at `deadline`, or never. Works on any executor.
+pub(crate) async fn sleep_until(deadline: Option<Instant>) {
+    let Some(deadline) = deadline else {
+        return future::pending().await;
+    };
+    let sleep = {
+        let handle = handle();
+        let _entered = handle.enter();
+        time::sleep_until(deadline.into())
+    };
+    sleep.await;
+}
+
+/// `future`, or `None` when `limit` is over first.
+pub(crate) async fn within<T>(
+    limit: Option<Duration>,
+    future: impl Future<Output = T>,
+) -> Option<T> {
+    let deadline = limit.and_then(|limit| now().checked_add(limit));
+    let mut future = pin!(future);
+    let mut timer = pin!(sleep_until(deadline));
+    poll_fn(|context| match future.as_mut().poll(context) {
+        Poll::Ready(value) => Poll::Ready(Some(value)),
+        Poll::Pending => timer.as_mut().poll(context).map(|()| None),
+    })
+    .await
+}
+
+/// Who asks: a task, or a thread where there is no task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Owner {
+    Task(task::Id),
+    Thread(ThreadId),
+}
+
+impl Owner {
+    /// The task that is polled here. Inside `block_on`, which has no task, the thread. On a foreign executor nobody can
+    /// tell the tasks apart, and a thread would be the wrong answer.
+    pub(crate) fn of_task() -> Option<Self> {
+        match task::try_id() {
+            Some(id) => Some(Self::Task(id)),
+            None if is_present() => Some(Self::of_thread()),
+            None => None,
+        }
+    }
+
+    /// The thread that blocks here.
+    pub(crate) fn of_thread() -> Self {
+        thread_local!(static ID: ThreadId = thread::current().id());
+        Self::Thread(
+            ID.try_with(|id| *id)
+                .unwrap_or_else(|_| thread::current().id()),
+        )
+    }
+}
+
+/// The runtime that a resource was opened on, for its sockets live in that runtime's reactor and die with it.
+#[derive(Clone, Debug)]
+pub(crate) struct Home(Weak<()>);
+
+impl Home {
+    /// The runtime that this task runs on. A tiny task there holds the other end of the reference for as long as it lives.
+    pub(crate) fn here() -> Self {
+        static HOMES: Mutex<Vec<(Id, Weak<()>)>> = Mutex::new(Vec::new());
+
+        let handle = handle();
+        let mut homes = HOMES.lock().unwrap_or_else(PoisonError::into_inner);
+        homes.retain(|(_, life)| life.strong_count() > 0);
+        if let Some((_, life)) = homes.iter().find(|(id, _)| *id == handle.id()) {
+            return Self(life.clone());
+        }
+        let life = Arc::new(());
+        let home = Self(Arc::downgrade(&life));
+        homes.push((handle.id(), home.0.clone()));
+        drop(homes);
+        handle.spawn(async move {
+            let _life = life;
+            future::pending::<()>().await;
+        });
+        home
+    }
+
+    /// Has that runtime shut down?
+    pub(crate) fn is_gone(&self) -> bool {
+        self.0.strong_count() == 0
+    }
+}
+
+fn handle() -> Handle {
+    Handle::try_current().unwrap_or_else(|_| background().clone())
+}
+
+/// A runtime on a thread of its own, for programs that have none. Started on first need, it lives as long as the process.
+fn background() -> &'static Handle {
+    static BACKGROUND: OnceLock<Handle> = OnceLock::new();
+    BACKGROUND.get_or_init(|| {
+        let runtime = Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .expect("the operating system can start a runtime");
+        let handle = runtime.handle().clone();
+        thread::Builder::new()
+            .name("cenote".into())
+            .spawn(move || runtime.block_on(future::pending::<()>()))
+            .expect("the operating system can start a thread");
+        handle
+    })
+}

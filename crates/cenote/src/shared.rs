@@ -1,0 +1,214 @@
+//! What all handles, leases and tasks of one pool share: the ledger behind its lock, and the ways to carry out its orders.
+
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::AtomicUsize;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use crate::bell::Bell;
+use crate::breaker::{BreakerState, Failure, Recovery, Strategy, Verdict};
+use crate::config::Limits;
+use crate::driver;
+use crate::error::{AcquireError, OpenError};
+use crate::hooks::Hooks;
+use crate::ledger::{Ledger, Orders, Refusal};
+use crate::manager::Manager;
+use crate::observer::{BreakerChanged, Leaked, Observers, PoolClosed};
+use crate::rt;
+
+pub(crate) type Book<M> = Ledger<<M as Manager>::Resource, OpenError<<M as Manager>::Error>>;
+
+pub(crate) struct Shared<M: Manager> {
+    pub(crate) name: Arc<str>,
+    pub(crate) limits: Arc<Limits>,
+    pub(crate) manager: M,
+    pub(crate) hooks: Hooks<M::Resource>,
+    pub(crate) observers: Observers,
+    pub(crate) strategy: Option<Box<dyn Strategy>>,
+    pub(crate) book: Mutex<Book<M>>,
+    pub(crate) bell: Arc<Bell<M>>,
+    /// How many `Pool` handles there are. When the last one goes, the pool closes; leases may outlive it.
+    pub(crate) handles: AtomicUsize,
+}
+
+/// Where orders are carried out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// Where tasks may be started.
+    Task,
+    /// In a destructor: nothing is started, somebody else is asked to.
+    Drop,
+}
+
+impl Place {
+    /// For a plain function, which may be called from anywhere.
+    pub(crate) fn here() -> Self {
+        if rt::is_present() {
+            Self::Task
+        } else {
+            Self::Drop
+        }
+    }
+}
+
+impl<M: Manager> Shared<M> {
+    /// The ledger. Take, make one call, let go. No user code runs under this lock, so only a bug of ours could poison it, and then the
+    /// book is better than none.
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Book<M>> {
+        self.book.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Does what the ledger ordered. The lock is not held.
+    pub(crate) fn carry_out(self: &Arc<Self>, mut orders: Orders, place: Place) {
+        orders.wake_all();
+        if orders.owed {
+            match place {
+                Place::Task => self.do_owed_work(),
+                Place::Drop => self.ask_for_help(),
+            }
+        }
+        if orders.ring {
+            self.bell.ring(None);
+        }
+    }
+
+    fn do_owed_work(self: &Arc<Self>) {
+        loop {
+            let work = self.lock().next_work();
+            match work {
+                Some(work) => rt::spawn(driver::run(self, work)),
+                None => return,
+            }
+        }
+    }
+
+    /// Owed work is done by whoever has a runtime: the first in line, who needs it most, or the upkeep task. If there is neither, by
+    /// the next one who comes.
+    pub(crate) fn ask_for_help(self: &Arc<Self>) {
+        let waker = self.lock().first_waker();
+        match waker {
+            Some(waker) => waker.wake(),
+            None => self.bell.ring(Some(Arc::clone(self))),
+        }
+    }
+
+    /// Tells everybody that nothing is lent any more, and closes what is idle.
+    pub(crate) fn close(self: &Arc<Self>, place: Place) {
+        let (was_open, in_use, orders) = {
+            let mut book = self.lock();
+            let (was_open, orders) = book.close(rt::now());
+            (was_open, book.status(rt::now()).in_use, orders)
+        };
+        if was_open {
+            self.observers.tell(|observer| {
+                observer.pool_closed(&PoolClosed {
+                    pool: &self.name,
+                    in_use,
+                })
+            });
+        }
+        self.carry_out(orders, place);
+    }
+
+    pub(crate) fn set_breaker(self: &Arc<Self>, to: BreakerState, place: Place) {
+        let (from, orders) = self.lock().set_breaker(to, rt::now());
+        if from != to {
+            self.observers.tell(|observer| {
+                observer.breaker_changed(&BreakerChanged {
+                    pool: &self.name,
+                    from,
+                    to,
+                })
+            });
+        }
+        self.carry_out(orders, place);
+    }
+
+    /// A return was accepted, or something failed: what does the strategy say?
+    pub(crate) fn report(self: &Arc<Self>, failure: Option<Failure>, place: Place) {
+        let Some(strategy) = &self.strategy else {
+            return;
+        };
+        let state = self.lock().breaker().state;
+        let verdict = catch_unwind(AssertUnwindSafe(|| match failure {
+            None => strategy.report_success(state, rt::now()),
+            Some(failure) => strategy.report_failure(state, failure, rt::now()),
+        }));
+        match verdict.unwrap_or(Verdict::Keep) {
+            Verdict::Keep => {}
+            Verdict::Activate => self.set_breaker(BreakerState::Active, place),
+            Verdict::Deactivate => self.set_breaker(BreakerState::Inactive, place),
+        }
+    }
+
+    /// One round of upkeep. Answers with when the next is due.
+    pub(crate) fn keep_up(self: &Arc<Self>) -> Option<Instant> {
+        self.ask_recovery();
+        let (upkeep, orders) = self.lock().upkeep(rt::now());
+        for holder in &upkeep.leaked {
+            let event = Leaked {
+                pool: &self.name,
+                holder,
+            };
+            self.observers.tell(|observer| observer.leaked(&event));
+        }
+        self.carry_out(orders, Place::Task);
+        upkeep.next
+    }
+
+    fn ask_recovery(self: &Arc<Self>) {
+        let asked = self.lock().asks_recovery(rt::now());
+        let Some(inactive_for) = asked else { return };
+        let recovery = self.strategy.as_ref().map(|strategy| {
+            let answer = catch_unwind(AssertUnwindSafe(|| strategy.should_recover(inactive_for)));
+            answer.unwrap_or(Recovery::After(AFTER_PANIC))
+        });
+        match recovery {
+            None => self.lock().ask_again(None, rt::now()),
+            Some(Recovery::After(after)) if !after.is_zero() => {
+                self.lock().ask_again(Some(after), rt::now())
+            }
+            Some(_) => self.set_breaker(BreakerState::Recovering, Place::Task),
+        }
+    }
+
+    /// What the ledger refused, as the caller's error.
+    pub(crate) fn refused(&self, refusal: Refusal<OpenError<M::Error>>) -> AcquireError<M::Error> {
+        let pool = Arc::clone(&self.name);
+        match refusal {
+            Refusal::Closed => AcquireError::Closed { pool },
+            Refusal::Unavailable {
+                since,
+                retry_after,
+                cause,
+            } => AcquireError::Unavailable {
+                pool,
+                since,
+                retry_after,
+                cause,
+            },
+            Refusal::Open(error) => AcquireError::Open { pool, error },
+            Refusal::Rejected { waiting } => AcquireError::Rejected { pool, waiting },
+            Refusal::Nested { held } => AcquireError::Nested { pool, held },
+        }
+    }
+}
+
+/// When a strategy that panicked is asked again.
+const AFTER_PANIC: Duration = Duration::from_secs(1);
+
+impl<M: Manager> Drop for Shared<M> {
+    fn drop(&mut self) {
+        // The upkeep task finds nothing to keep up, and ends.
+        self.bell.ring(None);
+    }
+}
+
+impl<M: Manager> fmt::Debug for Shared<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Shared")
+            .field("name", &self.name)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,129 @@
+//! A cargo command line: run it, time it, and say how to run it again.
+
+use std::env;
+use std::fmt;
+use std::fs::{self, File};
+use std::io;
+use std::path::Path;
+use std::process::{self, Command, ExitStatus, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// The error is one line: what went wrong, and the command to rerun.
+pub(crate) type Outcome = Result<(), String>;
+
+/// `cargo` with its arguments and at most one variable.
+pub(crate) struct Cargo {
+    variable: Option<(&'static str, &'static str)>,
+    args: Vec<String>,
+}
+
+impl Cargo {
+    /// Arguments as typed, split at blanks.
+    pub(crate) fn new(line: &str) -> Self {
+        let args = line.split_whitespace().map(str::to_owned).collect();
+        Self {
+            variable: None,
+            args,
+        }
+    }
+
+    /// More arguments, taken as they are.
+    pub(crate) fn with(mut self, args: &[&str]) -> Self {
+        self.args.extend(args.iter().map(|&arg| arg.to_owned()));
+        self
+    }
+
+    pub(crate) fn variable(mut self, name: &'static str, value: &'static str) -> Self {
+        self.variable = Some((name, value));
+        self
+    }
+
+    /// Runs it in the open; it must succeed.
+    pub(crate) fn run(&self) -> Outcome {
+        println!("$ {self}");
+        self.judge(self.command().status().map(Some), Duration::MAX)
+    }
+
+    /// Whether it succeeds, without a word.
+    pub(crate) fn works(&self) -> bool {
+        let status = self
+            .command()
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .status();
+        status.is_ok_and(|status| status.success())
+    }
+
+    /// Runs it unseen; it must succeed within `limit`. What it said is shown only if it does not.
+    pub(crate) fn run_within(&self, limit: Duration) -> Outcome {
+        // A file and not a pipe: nobody has to read while we wait.
+        let said = env::temp_dir().join(format!("cenote-xtask-{}.log", process::id()));
+        let outcome = self.judge(self.status_within(limit, &said), limit);
+        if outcome.is_err() {
+            let said = fs::read(&said).unwrap_or_default();
+            eprintln!("{}", String::from_utf8_lossy(&said));
+        }
+        // Left behind in the temporary folder at worst.
+        let _ = fs::remove_file(&said);
+        outcome
+    }
+
+    /// `None` if the limit passed first.
+    fn status_within(&self, limit: Duration, said: &Path) -> io::Result<Option<ExitStatus>> {
+        let log = File::create(said)?;
+        let mut child = self
+            .command()
+            .stdin(Stdio::null())
+            .stdout(log.try_clone()?)
+            .stderr(log)
+            .spawn()?;
+        let started = now();
+        while started.elapsed() < limit {
+            if let Some(status) = child.try_wait()? {
+                return Ok(Some(status));
+            }
+            thread::sleep(Duration::from_millis(10));
+        }
+        child.kill()?;
+        child.wait()?;
+        Ok(None)
+    }
+
+    fn judge(&self, status: io::Result<Option<ExitStatus>>, limit: Duration) -> Outcome {
+        match status {
+            Ok(Some(status)) if status.success() => Ok(()),
+            Ok(Some(status)) => Err(format!("failed with {status}; rerun: {self}")),
+            Ok(None) => Err(format!("not done after {limit:?}; rerun: {self}")),
+            Err(error) => Err(format!("cannot run ({error}); rerun: {self}")),
+        }
+    }
+
+    fn command(&self) -> Command {
+        let mut command = Command::new("cargo");
+        command.args(&self.args).envs(self.variable);
+        command
+    }
+}
+
+impl fmt::Display for Cargo {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some((name, value)) = self.variable {
+            write!(f, "{name}='{value}' ")?;
+        }
+        write!(f, "cargo")?;
+        for arg in &self.args {
+            let quote = if arg.contains(' ') { "'" } else { "" };
+            write!(f, " {quote}{arg}{quote}")?;
+        }
+        Ok(())
+    }
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the ban guards the pool; this is a stopwatch"
+)]
+pub(crate) fn now() -> Instant {
+    Instant::now()
+}

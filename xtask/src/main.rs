@@ -1,0 +1,54 @@
+//! `cargo xtask`: what the workspace does to itself. Standard library only, so that it builds in a second.
+
+mod command;
+mod features;
+mod gate;
+mod manifest;
+mod test;
+mod tidy;
+
+use std::env;
+use std::path::Path;
+use std::process::ExitCode;
+
+const COMMANDS: &str = "\
+commands:
+  cargo xtask test [FILTER...]  run all tests, doc tests and examples; with a filter, only the tests it names
+  cargo xtask gate              all that must hold before a commit: fmt, clippy, test, doc, features, tidy
+  cargo xtask tidy              look for broken absences and stale claims";
+
+fn main() -> ExitCode {
+    let args: Vec<String> = env::args().skip(1).collect();
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    if let Err(error) = env::set_current_dir(root()) {
+        eprintln!("xtask: cannot enter {}: {error}", root().display());
+        return ExitCode::FAILURE;
+    }
+
+    let outcome = match args.as_slice() {
+        [] => {
+            println!("{COMMANDS}");
+            Ok(())
+        }
+        ["test", filters @ ..] => test::run(filters),
+        ["gate"] => gate::run(),
+        ["tidy"] => tidy::run(),
+        unknown => {
+            eprintln!("xtask: unknown command `{}`\n{COMMANDS}", unknown.join(" "));
+            return ExitCode::from(2);
+        }
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("xtask: {failure}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// The workspace: commands are started here, from wherever `cargo xtask` was typed.
+fn root() -> &'static Path {
+    let xtask = Path::new(env!("CARGO_MANIFEST_DIR"));
+    xtask.parent().unwrap_or(xtask)
+}

@@ -1,0 +1,74 @@
+//! A small reading of `Cargo.toml`: its entries, line by line. Not a TOML parser: it reads our manifests, one entry per line.
+
+#[cfg(test)]
+mod tests;
+
+/// `key = value # comment`, and the table it stands in. Lines that only continue a value are left out.
+#[derive(Debug)]
+pub(crate) struct Entry<'a> {
+    pub(crate) line: usize,
+    pub(crate) table: &'a str,
+    pub(crate) key: &'a str,
+    pub(crate) value: &'a str,
+    pub(crate) comment: &'a str,
+}
+
+pub(crate) fn entries(text: &str) -> Vec<Entry<'_>> {
+    let mut entries = Vec::new();
+    let mut table = "";
+    for (index, whole) in text.lines().enumerate() {
+        let (code, comment) = split_comment(whole, "#");
+        if let Some(header) = code.trim_end().strip_prefix('[') {
+            table = header.trim_matches(['[', ']']);
+        } else if code.starts_with(|first: char| first.is_alphanumeric() || first == '"')
+            && let Some((key, value)) = code.split_once('=')
+        {
+            entries.push(Entry {
+                line: index + 1,
+                table,
+                key: key.trim().trim_matches('"'),
+                value: value.trim(),
+                comment: comment.trim(),
+            });
+        }
+    }
+    entries
+}
+
+pub(crate) fn package_name(text: &str) -> Option<&str> {
+    let mut entries = entries(text).into_iter();
+    let name = entries.find(|entry| entry.table == "package" && entry.key == "name")?;
+    Some(name.value.trim_matches('"'))
+}
+
+/// The features a user can name, `default` left out: the table's, and optional dependencies that no `dep:` hides.
+pub(crate) fn features(text: &str) -> Vec<&str> {
+    let names_one = |entry: &Entry<'_>| match entry.table {
+        "features" => entry.key != "default",
+        table if table.ends_with("dependencies") => {
+            entry.value.contains("optional = true")
+                && !text.contains(&format!("\"dep:{}\"", entry.key))
+        }
+        _ => false,
+    };
+    let entries = entries(text).into_iter();
+    entries.filter(names_one).map(|entry| entry.key).collect()
+}
+
+/// A line without its comment, and the comment without its mark. A mark inside quotes is text.
+pub(crate) fn split_comment<'a>(line: &'a str, mark: &str) -> (&'a str, &'a str) {
+    let mut quoted = false;
+    let mut escaped = false;
+    for (at, letter) in line.char_indices() {
+        if !quoted && line[at..].starts_with(mark) {
+            return (&line[..at], &line[at + mark.len()..]);
+        }
+        // The letter `'"'` opens nothing.
+        let lone = line[..at].ends_with('\'') && line[at + letter.len_utf8()..].starts_with('\'');
+        if letter == '"' && !escaped && !lone {
+            quoted = !quoted;
+        }
+        escaped = quoted && letter == '\\' && !escaped;
+    }
+    (line, "")
+}

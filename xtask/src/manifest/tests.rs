@@ -1,0 +1,45 @@
+//! What the small reading of manifests promises.
+
+use super::{entries, features, package_name, split_comment};
+
+const MANIFEST: &str = r##"
+[package]
+name = "cenote-sql" # the package
+
+[dependencies]
+tokio = { workspace = true, optional = true }
+serde = { workspace = true, optional = true }
+
+[features]
+default = ["sqlite"]
+sqlite = []
+config = [
+    "dep:serde",
+]
+"##;
+
+#[test]
+fn the_package_is_named_without_quotes_or_comment() {
+    assert_eq!(package_name(MANIFEST), Some("cenote-sql"));
+}
+
+#[test]
+fn features_are_the_table_and_the_optional_dependencies_nobody_hides() {
+    assert_eq!(features(MANIFEST), ["tokio", "sqlite", "config"]);
+}
+
+#[test]
+fn an_entry_knows_its_line_table_and_comment() {
+    let entries = entries("[workspace.dependencies]\nserde = \"1#2\" # config\n");
+
+    assert_eq!(entries[0].line, 2);
+    assert_eq!(entries[0].table, "workspace.dependencies");
+    assert_eq!(entries[0].comment, "config");
+}
+
+#[test]
+fn a_comment_mark_in_quotes_is_text() {
+    assert_eq!(split_comment(r#"a("//"); // b"#, "//").1, " b");
+    assert_eq!(split_comment(r#"a("\"//");"#, "//").1, "");
+    assert_eq!(split_comment(r#"a('"'); // b"#, "//").1, " b");
+}
