@@ -1,1 +1,22 @@
-//! Test kit.
+//! For tests of and with cenote: a clock turned by hand, a manager whose every callback can be made to fail, hang or panic, and a rig
+//! that puts them together.
+//!
+//! ```
+//! use cenote_testkit::{Call, Gate, Rig};
+//!
+//! # #[tokio::main(flavor = "current_thread", start_paused = true)] async fn main() {
+//! let rig = Rig::new(|pool| pool.max_size(1));
+//! rig.backend.once(Call::Open, Gate::Fail);
+//! assert!(rig.pool.acquire().await.is_err());
+//! rig.assert_full_service().await;
+//! # }
+//! ```
+
+mod backend;
+pub mod clock;
+mod recorder;
+mod rig;
+
+pub use backend::{Backend, Call, Fault, Gate, GatedManager, Thing};
+pub use recorder::Recorder;
+pub use rig::{GatedPool, Rig, Waiting, cut};

@@ -1,0 +1,3 @@
+//! The promises, one file each.
+
+mod fairness;
