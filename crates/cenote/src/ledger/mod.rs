@@ -247,12 +247,13 @@ impl<R, F: Clone> Ledger<R, F> {
         self.shelf.insert(place, slot);
     }
 
-    /// The idle slot that is lent next.
-    fn top(&self) -> Option<SlotNo> {
-        match self.limits.idle_order {
-            IdleOrder::Hot => self.shelf.back().copied(),
-            IdleOrder::Oldest => self.shelf.front().copied(),
-        }
+    /// The idle slot that is lent next, or the one after `passed` others.
+    fn from_top(&self, passed: usize) -> Option<SlotNo> {
+        let place = match self.limits.idle_order {
+            IdleOrder::Hot => (self.shelf.len()).checked_sub(passed + 1)?,
+            IdleOrder::Oldest => passed,
+        };
+        self.shelf.get(place).copied()
     }
 
     fn unshelve(&mut self, slot: SlotNo) {

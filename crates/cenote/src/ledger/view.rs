@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use super::slot::{Asker, SlotNo, State};
 use super::{Ledger, Ticket};
 use crate::breaker::BreakerState;
-use crate::config::Nested;
+use crate::config::{IdleOrder, Nested};
 use crate::error::Phase;
 use crate::rt::Owner;
 use crate::status::{Health, Holder, Status, Task};
@@ -238,11 +238,12 @@ impl<R, F: Clone> Ledger<R, F> {
         // I2
         let wanted = self.queue.len().min(self.allowance());
         if wanted > 0 {
-            let fit = |slot: &SlotNo| {
-                self.worn(*slot, now).is_none() && !self.asks && !self.needs_check(*slot, now)
-            };
+            // In the exact order, the next one may have to wait until the oldest is checked.
+            let exact = self.limits.idle_order == IdleOrder::Oldest;
+            let fit =
+                |slot: &SlotNo| self.worn(*slot, now).is_none() && !self.needs_vetting(*slot, now);
             assert!(
-                !self.shelf.iter().any(fit),
+                exact || !self.shelf.iter().any(fit),
                 "I2: a fit resource is idle while somebody waits"
             );
             let coming = status.opening + status.checking + status.cleaning;
@@ -272,9 +273,5 @@ impl<R, F: Clone> Ledger<R, F> {
                 "I6: closed, and still something granted"
             );
         }
-    }
-
-    fn needs_check(&self, slot: SlotNo, now: Instant) -> bool {
-        self.slots[slot].is_unproven(self.limits.check_after_idle, now)
     }
 }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use super::slot::{Asker, SlotNo, State};
 use super::{Fate, HELD_UP_AFTER, Ledger, Orders, Report, Ticket, Work};
 use crate::breaker::BreakerState;
-use crate::config::Nested;
+use crate::config::{IdleOrder, Nested};
 use crate::status::{Holder, Reason};
 
 /// The answer to a request.
@@ -102,7 +102,7 @@ impl<R, F: Clone> Ledger<R, F> {
         let mut orders = Orders::default();
         let answer = self.grant_at_once(asker, now, &mut orders);
         if matches!(answer, Ok(None)) && self.queue.is_empty() && self.allowance() > 0 {
-            if let Some(slot) = self.top() {
+            if let Some(slot) = self.from_top(0) {
                 self.vet(slot, now);
             }
         }
@@ -161,6 +161,10 @@ impl<R, F: Clone> Ledger<R, F> {
 
     /// Serves those in line with what is idle, and sees to it that something is on its way for each who is left.
     pub(super) fn serve(&mut self, now: Instant, orders: &mut Orders) {
+        let nothing_to_give = self.shelf.is_empty() && self.occupied() >= self.max_size;
+        if self.queue.is_empty() || nothing_to_give {
+            return;
+        }
         let mut allowance = self.allowance();
         while allowance > 0 && !self.queue.is_empty() {
             let Some(slot) = self.pick(now) else { break };
@@ -172,8 +176,8 @@ impl<R, F: Clone> Ledger<R, F> {
             return;
         }
         for _ in self.coming(now)..wanted {
-            // What `pick` left on top of the shelf is not proven.
-            match self.top() {
+            // What `pick` left on the shelf must be vetted.
+            match self.from_top(0) {
                 Some(slot) => self.vet(slot, now),
                 None if self.has_room() => self.reserve(false, now),
                 None => break,
@@ -195,20 +199,28 @@ impl<R, F: Clone> Ledger<R, F> {
         self.lend(slot, asker, now);
     }
 
-    /// An idle resource that can be lent as it is. What is worn out is closed on the way.
+    /// An idle resource that can be lent as it is: the hottest that needs no check, or exactly the oldest. What is worn out is closed on
+    /// the way.
     fn pick(&mut self, now: Instant) -> Option<SlotNo> {
-        while let Some(slot) = self.top() {
+        let mut passed = 0;
+        while let Some(slot) = self.from_top(passed) {
             if let Some(reason) = self.worn(slot, now) {
                 self.unshelve(slot);
                 self.retire(slot, reason, now);
-            } else if self.asks || self.slots[slot].is_unproven(self.limits.check_after_idle, now) {
-                return None;
-            } else {
+            } else if !self.needs_vetting(slot, now) {
                 self.unshelve(slot);
                 return Some(slot);
+            } else if self.limits.idle_order == IdleOrder::Oldest {
+                return None;
+            } else {
+                passed += 1;
             }
         }
         None
+    }
+
+    pub(super) fn needs_vetting(&self, slot: SlotNo, now: Instant) -> bool {
+        self.asks || self.slots[slot].is_unproven(self.limits.check_after_idle, now)
     }
 
     /// Owes a check of an idle resource, and the hook's consent.

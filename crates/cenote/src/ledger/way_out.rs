@@ -115,9 +115,9 @@ impl<R, F: Clone> Ledger<R, F> {
         if work.is_some() {
             // It may have been a probe: the next one can go.
             self.serve(now, &mut orders);
-            if manner == Manner::Dropped {
-                self.owed.extend(work.take());
-            }
+        }
+        if manner == Manner::Dropped {
+            self.owed.extend(work.take());
         }
         (Returned { held, late, work }, self.finish(orders, now))
     }
@@ -288,6 +288,8 @@ impl<R, F: Clone> Ledger<R, F> {
             None if !self.queue.is_empty() && self.allowance() > 0 => self.grant(slot, now, orders),
             None => self.shelve(slot, now, orders),
         }
+        // Its state has changed, so another may be opened, or lent as a probe.
+        self.serve(now, orders);
     }
 
     /// One resource turned out dead. Those idle ones that have not been proven since are checked now, in the background, so that the

@@ -1,0 +1,360 @@
+//! Random histories of the ledger. After every step its invariants are checked, and the world outside (who holds what, who waits, who works)
+//! is kept here, so that both halves of each equation are held by different hands.
+
+use std::collections::BTreeSet;
+use std::env;
+use std::panic::Location;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Poll, Wake, Waker};
+use std::thread;
+
+mod work;
+
+use super::*;
+use crate::breaker::BreakerState;
+use crate::config::{Config, IdleOrder, Nested, OnOpenError};
+
+const HISTORIES: u64 = 10_000;
+const STEPS: usize = 80;
+
+#[test]
+fn every_invariant_holds_after_every_step_of_ten_thousand_histories() {
+    let replayed = env::var("CENOTE_SEED")
+        .ok()
+        .map(|seed| seed.parse().expect("CENOTE_SEED is a number"));
+    let seeds = replayed.map_or(0..HISTORIES, |seed| seed..seed + 1);
+    for seed in seeds {
+        let _told = Seed(seed);
+        let mut world = World::new(seed);
+        for _ in 0..STEPS {
+            world.step();
+            world.check();
+        }
+        world.recover();
+        world.end();
+    }
+}
+
+#[test]
+fn every_edge_of_the_state_machine_is_walked_and_no_other_is_allowed() {
+    use State::{Checking, Cleaning, Closing, Idle, Leased, Opening, Vacant};
+    let all = [Vacant, Opening, Idle, Leased, Checking, Cleaning, Closing];
+
+    let edges = all
+        .iter()
+        .flat_map(|from| all.iter().filter(|to| from.may_become(**to)))
+        .count();
+
+    assert_eq!(edges, 1 + 4 + 3 + 5 + 4 + 4 + 1);
+    assert!(
+        !Vacant.may_become(Leased) && !Closing.may_become(Idle) && !Cleaning.may_become(Checking)
+    );
+}
+
+/// Says how to replay a history that failed.
+struct Seed(u64);
+
+impl Drop for Seed {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            eprintln!("replay with CENOTE_SEED={}", self.0);
+        }
+    }
+}
+
+#[derive(Default)]
+struct Woken(AtomicBool);
+
+impl Wake for Woken {
+    fn wake(self: Arc<Self>) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Somebody with a ticket.
+struct Caller {
+    ticket: Ticket,
+    joined: u64,
+    woken: Arc<Woken>,
+}
+
+impl Caller {
+    fn is_woken(&self) -> bool {
+        self.woken.0.load(Ordering::Relaxed)
+    }
+}
+
+/// The resource is a number that exists once.
+type Token = u64;
+
+struct World {
+    rng: Rng,
+    now: Instant,
+    ledger: Ledger<Token, &'static str>,
+    leases: Vec<(SlotNo, Token)>,
+    callers: Vec<Caller>,
+    jobs: Vec<Work<Token>>,
+    /// What the ledger has in its own hands: idle, granted, or owed work.
+    inside: BTreeSet<Token>,
+    /// How many may exist: `max_size`, or what was there when it shrank.
+    cap: usize,
+    joined: u64,
+    minted: u64,
+    closed: bool,
+    before: Status,
+}
+
+impl World {
+    fn new(seed: u64) -> Self {
+        let mut rng = Rng::with_seed(seed);
+        let now = crate::rt::now();
+        let max_size = rng.usize(1..=5);
+        let config = Config {
+            max_size,
+            min_size: rng.usize(0..=max_size),
+            min_idle: rng.usize(0..=max_size),
+            max_opening: rng.usize(1..=3),
+            max_uses: rng.bool().then_some(3),
+            max_waiters: rng.bool().then_some(6),
+            probes: rng.usize(1..=2),
+            heartbeat_interval: rng.bool().then_some(Duration::from_secs(3)),
+            idle_timeout: rng.bool().then_some(Duration::from_secs(8)),
+            max_lifetime: rng.bool().then_some(Duration::from_secs(20)),
+            check_after_idle: [None, Some(Duration::ZERO), Some(Duration::from_secs(2))]
+                [rng.usize(0..3)],
+            leak_after: rng.bool().then_some(Duration::from_secs(5)),
+            on_open_error: if rng.bool() {
+                OnOpenError::Fail
+            } else {
+                OnOpenError::Retry
+            },
+            idle_order: if rng.bool() {
+                IdleOrder::Hot
+            } else {
+                IdleOrder::Oldest
+            },
+            nested: [Nested::Allow, Nested::Report, Nested::Deny][rng.usize(0..3)],
+            ..Config::default()
+        };
+        let limits = Arc::new(Limits::check(config).expect("these settings are valid"));
+        let asks = rng.u8(0..4) == 0;
+        Self {
+            now,
+            ledger: Ledger::new(limits, asks, rng.u64(..), now),
+            rng,
+            leases: Vec::new(),
+            callers: Vec::new(),
+            jobs: Vec::new(),
+            inside: BTreeSet::new(),
+            cap: max_size,
+            joined: 0,
+            minted: 0,
+            closed: false,
+            before: Status::default(),
+        }
+    }
+
+    fn step(&mut self) {
+        match self.rng.u32(0..1000) {
+            0..250 => self.request(),
+            250..290 => self.try_request(),
+            290..400 => self.with_caller(Self::claim),
+            400..440 => self.with_caller(Self::withdraw),
+            440..480 => self.with_caller(Self::time_out),
+            480..620 => self.give_back(),
+            620..635 => self.detach(),
+            635..760 => self.take_work(),
+            760..880 => self.finish_work(),
+            880..920 => self.upkeep(),
+            920..930 => self.resize(),
+            930..940 => {
+                let over = Duration::from_secs(self.rng.u64(0..4));
+                let orders = self.ledger.invalidate(over, self.now);
+                self.obey(orders);
+            }
+            940..945 => self.ledger.suspend(),
+            945..955 => {
+                let orders = self.ledger.resume(self.now);
+                self.obey(orders);
+            }
+            955..970 => {
+                use BreakerState::{Active, Inactive, Recovering};
+                let next = [Active, Active, Inactive, Recovering][self.rng.usize(0..4)];
+                let (_, orders) = self.ledger.set_breaker(next, self.now);
+                self.obey(orders);
+            }
+            970..975 => self.ledger.pause(),
+            975..982 => {
+                let orders = self.ledger.unpause(self.now);
+                self.obey(orders);
+            }
+            982..990 => self.look(),
+            990..999 => self.now += Duration::from_millis(self.rng.u64(0..4_000)),
+            _ => self.close(),
+        }
+        self.now += Duration::from_millis(self.rng.u64(0..200));
+    }
+
+    fn asker(&mut self) -> Asker {
+        Asker {
+            site: Location::caller(),
+            owner: None,
+        }
+    }
+
+    fn request(&mut self) {
+        let woken = Arc::new(Woken::default());
+        let asker = self.asker();
+        let (answer, orders) =
+            self.ledger
+                .request(asker, &Waker::from(Arc::clone(&woken)), self.now);
+        self.obey(orders);
+        match answer {
+            Answer::Granted(grant) => {
+                assert!(
+                    !self.callers.iter().any(|caller| !caller.is_woken()),
+                    "barged past somebody who waits"
+                );
+                self.lent(grant);
+            }
+            Answer::Wait { ticket, .. } => {
+                self.joined += 1;
+                self.callers.push(Caller {
+                    ticket,
+                    joined: self.joined,
+                    woken,
+                });
+            }
+            Answer::Refused(Refusal::Closed) => assert!(self.closed),
+            Answer::Refused(_) => {}
+        }
+    }
+
+    fn try_request(&mut self) {
+        let asker = self.asker();
+        let (answer, orders) = self.ledger.try_request(asker, self.now);
+        self.obey(orders);
+        if let Ok(Some(grant)) = answer {
+            assert!(
+                !self.callers.iter().any(|caller| !caller.is_woken()),
+                "a try barged past somebody who waits"
+            );
+            self.lent(grant);
+        }
+    }
+
+    fn with_caller(&mut self, act: fn(&mut Self, Caller)) {
+        if !self.callers.is_empty() {
+            let nth = self.rng.usize(0..self.callers.len());
+            let caller = self.callers.remove(nth);
+            act(self, caller);
+        }
+    }
+
+    fn claim(&mut self, caller: Caller) {
+        let waker = Waker::from(Arc::clone(&caller.woken));
+        let (claim, orders) = self.ledger.claim(caller.ticket, &waker, self.now);
+        self.obey(orders);
+        match claim {
+            Poll::Pending => {
+                assert!(!caller.is_woken(), "woken for nothing");
+                self.callers.push(caller);
+                self.callers.sort_by_key(|caller| caller.joined);
+            }
+            Poll::Ready(claim) => {
+                assert!(caller.is_woken(), "decided, and nobody told it");
+                self.heard(claim);
+            }
+        }
+    }
+
+    fn time_out(&mut self, caller: Caller) {
+        let (claim, orders) = self.ledger.time_out(caller.ticket, self.now);
+        self.obey(orders);
+        assert_eq!(
+            claim.is_ok(),
+            caller.is_woken(),
+            "what was granted at the last moment is still theirs"
+        );
+        if let Ok(claim) = claim {
+            self.heard(claim);
+        }
+    }
+
+    fn heard(&mut self, claim: Claim<Token, &'static str>) {
+        match claim {
+            Ok(grant) => self.lent(grant),
+            Err(Refusal::Closed) => assert!(self.closed),
+            Err(_) => {}
+        }
+    }
+
+    fn lent(&mut self, grant: Grant<Token>) {
+        assert!(!self.closed, "I6: lent after it was closed");
+        assert!(
+            self.inside.remove(&grant.resource),
+            "I4: lent what it did not have"
+        );
+        self.leases.push((grant.slot, grant.resource));
+    }
+
+    fn withdraw(&mut self, caller: Caller) {
+        let orders = self.ledger.withdraw(caller.ticket, self.now);
+        self.obey(orders);
+    }
+
+    fn give_back(&mut self) {
+        if self.leases.is_empty() {
+            return;
+        }
+        let (slot, token) = self
+            .leases
+            .swap_remove(self.rng.usize(0..self.leases.len()));
+        let condition = match self.rng.u8(0..10) {
+            0 => Condition::Broken,
+            1 => Condition::Discarded,
+            2 | 3 => Condition::Dirty { clean: true },
+            _ => Condition::Good,
+        };
+        let manner = if self.rng.bool() {
+            Manner::Dropped
+        } else {
+            Manner::Polite
+        };
+        self.inside.insert(token);
+        let (returned, orders) = self
+            .ledger
+            .give_back(slot, token, condition, manner, self.now);
+        self.obey(orders);
+        if let Some(work) = returned.work {
+            self.take_up(work);
+        }
+    }
+
+    fn detach(&mut self) {
+        if let Some((slot, _)) = self.leases.pop() {
+            let orders = self.ledger.detach(slot, self.now);
+            self.obey(orders);
+        }
+    }
+
+    fn take_work(&mut self) {
+        if let Some(work) = self.ledger.next_work() {
+            self.take_up(work);
+        }
+    }
+
+    fn take_up(&mut self, work: Work<Token>) {
+        if let Work::Vet { resource, .. }
+        | Work::Clean { resource, .. }
+        | Work::Close { resource, .. } = &work
+        {
+            assert!(
+                self.inside.remove(resource),
+                "I4: work on what it did not have"
+            );
+        }
+        self.jobs.push(work);
+    }
+}
