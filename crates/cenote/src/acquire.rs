@@ -21,8 +21,6 @@ use crate::{error::OpenError, upkeep};
 /// What an acquire of this pool comes to.
 pub(crate) type Acquire<M> = Result<Lease<M>, AcquireError<<M as Manager>::Error>>;
 
-/// What a waiter is told in the end: its claim, or that its time is over.
-type Told<M> = Result<Claim<<M as Manager>::Resource, Failed<M>>, Box<Report<Failed<M>>>>;
 type Failed<M> = OpenError<<M as Manager>::Error>;
 
 /// How long a caller is ready to wait.
@@ -62,11 +60,11 @@ pub(crate) async fn acquire<M: Manager>(
     let mut timer = pin!(rt::sleep_until(deadline));
     // The ledger was asked just now: there is no need to ask it again before somebody calls.
     let mut called = false;
-    let told = poll_fn(|context| {
+    poll_fn(|context| {
         if called {
             upkeep::start(shared);
             if let Poll::Ready(claim) = turn.claim(context.waker()) {
-                return Poll::Ready(Ok(claim));
+                return Poll::Ready(claim);
             }
         }
         called = true;
@@ -78,8 +76,7 @@ pub(crate) async fn acquire<M: Manager>(
             Poll::Pending
         }
     })
-    .await;
-    turn.end(told)
+    .await
 }
 
 /// Waits as a thread.
@@ -99,18 +96,17 @@ pub(crate) fn acquire_blocking<M: Manager>(
         Err(done) => return done,
     };
     let deadline = patience.deadline(now);
-    let told = loop {
+    loop {
         match deadline.map(|deadline| deadline.saturating_duration_since(rt::now())) {
-            Some(Duration::ZERO) => break turn.time_out(),
+            Some(Duration::ZERO) => return turn.time_out(),
             Some(left) => thread::park_timeout(left),
             None => thread::park(),
         }
         upkeep::start(shared);
         if let Poll::Ready(claim) = turn.claim(&waker) {
-            break Ok(claim);
+            return claim;
         }
-    };
-    turn.end(told)
+    }
 }
 
 /// Never waits.
@@ -190,14 +186,16 @@ fn lend<M: Manager>(
     grant: Grant<M::Resource>,
     site: &'static Location<'static>,
 ) -> Lease<M> {
+    let (id, waited) = (grant.id, grant.waited);
+    let lease = Lease::new(Arc::clone(shared), grant, site);
     let event = Acquired {
         pool: &shared.name,
-        id: grant.id,
-        waited: grant.waited,
+        id,
+        waited,
         site,
     };
     shared.observers.tell(|observer| observer.acquired(&event));
-    Lease::new(Arc::clone(shared), grant, site)
+    lease
 }
 
 /// A place in line. Dropped before its end, it passes on what it was about to get.
@@ -208,32 +206,38 @@ struct Turn<'a, M: Manager> {
 }
 
 impl<M: Manager> Turn<'_, M> {
-    fn claim(&mut self, waker: &Waker) -> Poll<Claim<M::Resource, Failed<M>>> {
+    fn claim(&mut self, waker: &Waker) -> Poll<Acquire<M>> {
+        let now = rt::now();
         let ticket = self.ticket.expect("bug: a turn ends once");
-        let (claim, orders) = self.shared.lock().claim(ticket, waker, rt::now());
-        if claim.is_ready() {
-            self.ticket = None;
-        }
+        let (claim, orders) = self.shared.lock().claim(ticket, waker, now);
+        let acquired = claim.map(|claim| self.hear(claim));
         self.shared.carry_out(orders, Place::Task);
-        claim
+        acquired
     }
 
-    fn time_out(&mut self) -> Told<M> {
-        let ticket = self.ticket.take().expect("bug: a turn ends once");
-        let (told, orders) = self.shared.lock().time_out(ticket, rt::now());
+    fn time_out(&mut self) -> Acquire<M> {
+        let now = rt::now();
+        let ticket = self.ticket.expect("bug: a turn ends once");
+        let (told, orders) = self.shared.lock().time_out(ticket, now);
+        let acquired = match told {
+            Ok(claim) => self.hear(claim),
+            Err(report) => Err(self.timed_out(*report)),
+        };
         self.shared.carry_out(orders, Place::Task);
-        told
+        acquired
     }
 
-    fn end(self, told: Told<M>) -> Acquire<M> {
-        match told {
-            Ok(Ok(grant)) => Ok(lend(self.shared, grant, self.site)),
-            Ok(Err(refusal)) => Err(self.shared.refused(refusal)),
-            Err(report) => Err(self.timed_out(report)),
+    /// The end of the turn. A lease is made of the grant before anything else happens, so that it cannot be lost.
+    fn hear(&mut self, claim: Claim<M::Resource, Failed<M>>) -> Acquire<M> {
+        self.ticket = None;
+        match claim {
+            Ok(grant) => Ok(lend(self.shared, grant, self.site)),
+            Err(refusal) => Err(self.shared.refused(refusal)),
         }
     }
 
-    fn timed_out(&self, report: Box<Report<Failed<M>>>) -> AcquireError<M::Error> {
+    fn timed_out(&mut self, report: Report<Failed<M>>) -> AcquireError<M::Error> {
+        self.ticket = None;
         let Report {
             waited,
             phase,
@@ -241,7 +245,7 @@ impl<M: Manager> Turn<'_, M> {
             holders,
             nested,
             last_failure,
-        } = *report;
+        } = report;
         let event = TimeoutRaised {
             pool: &self.shared.name,
             site: self.site,

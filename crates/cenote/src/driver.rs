@@ -95,10 +95,8 @@ impl<M: Manager> Duty<M> {
             let took = now.saturating_duration_since(started);
             let error = match ended {
                 Ok(Ok(resource)) => {
-                    let (id, orders) =
-                        shared
-                            .lock()
-                            .opened(self.slot, resource, Some(Home::here()), now);
+                    let home = Some(Home::here());
+                    let (id, orders) = shared.lock().opened(self.slot, resource, home, now);
                     self.done = true;
                     shared.observers.tell(|observer| {
                         observer.opened(&Opened {

@@ -192,11 +192,11 @@ impl<M: Manager> Lease<M> {
         condition: Condition,
         manner: Manner,
     ) -> Option<Work<M::Resource>> {
+        let now = rt::now();
         let shared = &self.shared;
-        let (returned, orders) =
-            shared
-                .lock()
-                .give_back(self.slot, resource, condition, manner, rt::now());
+        let (returned, orders) = shared
+            .lock()
+            .give_back(self.slot, resource, condition, manner, now);
         if shared.observers.any() {
             self.tell(condition, returned.held, returned.late);
         }

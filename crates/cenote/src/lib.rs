@@ -1,4 +1,4 @@
-//! The async resource pool.
+#![doc = include_str!("../README.md")]
 
 mod acquire;
 mod backoff;

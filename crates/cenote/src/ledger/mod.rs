@@ -248,9 +248,9 @@ impl<R, F: Clone> Ledger<R, F> {
     }
 
     /// The idle slot that is lent next, or the one after `passed` others.
-    fn from_top(&self, passed: usize) -> Option<SlotNo> {
+    fn shelved(&self, passed: usize) -> Option<SlotNo> {
         let place = match self.limits.idle_order {
-            IdleOrder::Hot => (self.shelf.len()).checked_sub(passed + 1)?,
+            IdleOrder::Hot => self.shelf.len().checked_sub(passed + 1)?,
             IdleOrder::Oldest => passed,
         };
         self.shelf.get(place).copied()

@@ -57,6 +57,9 @@ pub(crate) enum Refusal<F> {
 /// What a claim comes to, once it comes to something.
 pub(crate) type Claim<R, F> = Result<Grant<R>, Refusal<F>>;
 
+/// What a waiter hears whose time is over: the claim that it had after all, or what was seen.
+pub(crate) type LastWord<R, F> = Result<Claim<R, F>, Box<Report<F>>>;
+
 impl<R, F: Clone> Ledger<R, F> {
     /// Asks for a resource: now, or by a place in line.
     pub(crate) fn request(
@@ -102,7 +105,7 @@ impl<R, F: Clone> Ledger<R, F> {
         let mut orders = Orders::default();
         let answer = self.grant_at_once(asker, now, &mut orders);
         if matches!(answer, Ok(None)) && self.queue.is_empty() && self.allowance() > 0 {
-            if let Some(slot) = self.from_top(0) {
+            if let Some(slot) = self.shelved(0) {
                 self.vet(slot, now);
             }
         }
@@ -131,11 +134,7 @@ impl<R, F: Clone> Ledger<R, F> {
     }
 
     /// The waiter's time is over. What was granted at the last moment is still theirs; otherwise the ticket ends with a report.
-    pub(crate) fn time_out(
-        &mut self,
-        ticket: Ticket,
-        now: Instant,
-    ) -> (Result<Claim<R, F>, Box<Report<F>>>, Orders) {
+    pub(crate) fn time_out(&mut self, ticket: Ticket, now: Instant) -> (LastWord<R, F>, Orders) {
         let mut orders = Orders::default();
         let claim = match self.queue.waiter(ticket).fate {
             Fate::Waiting => {
@@ -177,7 +176,7 @@ impl<R, F: Clone> Ledger<R, F> {
         }
         for _ in self.coming(now)..wanted {
             // What `pick` left on the shelf must be vetted.
-            match self.from_top(0) {
+            match self.shelved(0) {
                 Some(slot) => self.vet(slot, now),
                 None if self.has_room() => self.reserve(false, now),
                 None => break,
@@ -203,7 +202,7 @@ impl<R, F: Clone> Ledger<R, F> {
     /// the way.
     fn pick(&mut self, now: Instant) -> Option<SlotNo> {
         let mut passed = 0;
-        while let Some(slot) = self.from_top(passed) {
+        while let Some(slot) = self.shelved(passed) {
             if let Some(reason) = self.worn(slot, now) {
                 self.unshelve(slot);
                 self.retire(slot, reason, now);

@@ -1,3 +1,4 @@
 //! The promises, one file each.
 
 mod fairness;
+mod readme;
