@@ -49,8 +49,8 @@ pub struct Config {
     pub lifetime_jitter: f64,
     /// How often a resource may be lent before it is closed. Default none = off, at least 1.
     pub max_uses: Option<u64>,
-    /// After how long without proof of life an idle resource is checked before it is lent. Default 5 s; zero = on every acquire,
-    /// none = never.
+    /// After how long without proof of life an idle resource is checked before it is lent. Default 5 s; zero = on every acquire (then
+    /// `try_acquire` finds nothing), none = never.
     #[cfg_attr(feature = "serde", serde(with = "crate::humane::optional"))]
     pub check_after_idle: Option<Duration>,
     /// Check every resource when it comes back. Default false.
@@ -79,7 +79,8 @@ pub struct Config {
     pub stuck_after: Duration,
     /// Which idle resource is lent next. Default [`IdleOrder::Hot`].
     pub idle_order: IdleOrder,
-    /// How many may wait; more are rejected at once. Default none = no limit. Zero = nobody waits.
+    /// How many may wait for a resource to come back; more are rejected at once. Who waits for an open or a check does not count.
+    /// Default none = no limit. Zero = fail at once when all are out.
     pub max_waiters: Option<usize>,
     /// What to do about a task that holds a lease and asks for another. Default [`Nested::Report`].
     pub nested: Nested,

@@ -37,7 +37,7 @@ pub enum AcquireError<E> {
         /// Why.
         error: OpenError<E>,
     },
-    /// The wait queue is full.
+    /// All are out, and as many wait already as may (`max_waiters`).
     Rejected {
         /// The pool's name.
         pool: Arc<str>,

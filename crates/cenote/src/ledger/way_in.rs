@@ -72,16 +72,9 @@ impl<R, F: Clone> Ledger<R, F> {
         let answer = match self.grant_at_once(asker, now, &mut orders) {
             Err(refusal) => Answer::Refused(refusal),
             Ok(Some(grant)) => Answer::Granted(grant),
-            Ok(None)
-                if self
-                    .limits
-                    .max_waiters
-                    .is_some_and(|most| self.queue.len() >= most) =>
-            {
-                Answer::Refused(Refusal::Rejected {
-                    waiting: self.queue.len(),
-                })
-            }
+            Ok(None) if self.is_line_full() => Answer::Refused(Refusal::Rejected {
+                waiting: self.queue.len(),
+            }),
             Ok(None) => {
                 let ticket = self.queue.join(asker, waker.clone(), now);
                 self.counts.waited += 1;
@@ -259,6 +252,17 @@ impl<R, F: Clone> Ledger<R, F> {
         } else {
             None
         }
+    }
+
+    /// Do as many wait as may? Those for whom something can be opened or is on its way do not count: they wait for it, and not for a return.
+    fn is_line_full(&self) -> bool {
+        let Some(most) = self.limits.max_waiters else {
+            return false;
+        };
+        let vacant = self.max_size.saturating_sub(self.occupied());
+        let leased = self.count(State::Leased) + self.count(State::Closing);
+        let prospects = vacant + self.occupied() - leased;
+        self.queue.len() >= most.saturating_add(prospects.min(self.allowance()))
     }
 
     /// How many resources are on their way to whoever waits. What is held up does not count, so that another is opened beside it.
