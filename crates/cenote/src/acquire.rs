@@ -41,7 +41,7 @@ impl Patience {
 }
 
 /// Waits as a future.
-pub(crate) async fn acquire<M: Manager>(
+pub(crate) async fn acquire<M: Manager + 'static>(
     shared: &Arc<Shared<M>>,
     site: &'static Location<'static>,
     patience: Patience,
@@ -80,7 +80,7 @@ pub(crate) async fn acquire<M: Manager>(
 }
 
 /// Waits as a thread.
-pub(crate) fn acquire_blocking<M: Manager>(
+pub(crate) fn acquire_blocking<M: Manager + 'static>(
     shared: &Arc<Shared<M>>,
     site: &'static Location<'static>,
     patience: Patience,
@@ -110,7 +110,7 @@ pub(crate) fn acquire_blocking<M: Manager>(
 }
 
 /// Never waits.
-pub(crate) fn try_acquire<M: Manager>(
+pub(crate) fn try_acquire<M: Manager + 'static>(
     shared: &Arc<Shared<M>>,
     site: &'static Location<'static>,
 ) -> Result<Option<Lease<M>>, AcquireError<M::Error>> {
@@ -166,7 +166,7 @@ fn ask<'a, M: Manager>(
     turn
 }
 
-fn raise_nested<M: Manager>(
+fn raise_nested<M: Manager + 'static>(
     shared: &Shared<M>,
     site: &'static Location<'static>,
     holders: &[Holder],
@@ -181,7 +181,7 @@ fn raise_nested<M: Manager>(
         .tell(|observer| observer.nested_acquire(&event));
 }
 
-fn lend<M: Manager>(
+fn lend<M: Manager + 'static>(
     shared: &Arc<Shared<M>>,
     grant: Grant<M::Resource>,
     site: &'static Location<'static>,
@@ -199,13 +199,13 @@ fn lend<M: Manager>(
 }
 
 /// A place in line. Dropped before its end, it passes on what it was about to get.
-struct Turn<'a, M: Manager> {
+struct Turn<'a, M: Manager + 'static> {
     shared: &'a Arc<Shared<M>>,
     ticket: Option<Ticket>,
     site: &'static Location<'static>,
 }
 
-impl<M: Manager> Turn<'_, M> {
+impl<M: Manager + 'static> Turn<'_, M> {
     fn claim(&mut self, waker: &Waker) -> Poll<Acquire<M>> {
         let now = rt::now();
         let ticket = self.ticket.expect("bug: a turn ends once");
@@ -267,7 +267,7 @@ impl<M: Manager> Turn<'_, M> {
     }
 }
 
-impl<M: Manager> Drop for Turn<'_, M> {
+impl<M: Manager + 'static> Drop for Turn<'_, M> {
     fn drop(&mut self) {
         if let Some(ticket) = self.ticket.take() {
             let orders = self.shared.lock().withdraw(ticket, rt::now());

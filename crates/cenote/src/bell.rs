@@ -12,20 +12,20 @@ use crate::manager::Manager;
 use crate::rt;
 use crate::shared::Shared;
 
-pub(crate) struct Bell<M: Manager> {
+pub(crate) struct Bell<M: Manager + 'static> {
     /// Is there an upkeep task? Read on every acquire, written when it starts and ends.
     answered: AtomicBool,
     state: Mutex<State<M>>,
 }
 
-struct State<M: Manager> {
+struct State<M: Manager + 'static> {
     rung: bool,
     waker: Option<Waker>,
     /// Keeps the pool alive until the upkeep task has done the work that its last lease left behind.
     guest: Option<Arc<Shared<M>>>,
 }
 
-impl<M: Manager> Bell<M> {
+impl<M: Manager + 'static> Bell<M> {
     pub(crate) fn new() -> Self {
         let state = State {
             rung: false,
@@ -99,7 +99,7 @@ impl<M: Manager> Bell<M> {
     }
 }
 
-impl<M: Manager> fmt::Debug for Bell<M> {
+impl<M: Manager + 'static> fmt::Debug for Bell<M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Bell")
             .field("answered", &self.answered)

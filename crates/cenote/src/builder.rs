@@ -19,7 +19,7 @@ use crate::shared::Shared;
 
 /// Builds a [`Pool`]. What is not set has the default of [`Config`].
 #[must_use = "a builder does nothing until `build`"]
-pub struct Builder<M: Manager> {
+pub struct Builder<M: Manager + 'static> {
     pub(crate) manager: M,
     config: Config,
     hooks: Hooks<M::Resource>,
@@ -38,7 +38,7 @@ macro_rules! setters {
     )*};
 }
 
-impl<M: Manager> Builder<M> {
+impl<M: Manager + 'static> Builder<M> {
     pub(crate) fn new(manager: M) -> Self {
         Self {
             manager,
@@ -180,7 +180,7 @@ fn generated_name() -> Arc<str> {
     format!("pool-{}", BUILT.fetch_add(1, Ordering::Relaxed)).into()
 }
 
-impl<M: Manager> fmt::Debug for Builder<M> {
+impl<M: Manager + 'static> fmt::Debug for Builder<M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Builder")
             .field("config", &self.config)

@@ -99,7 +99,7 @@ impl<R: Send + 'static> Builder<Closures<R>> {
     }
 }
 
-impl<R: Send + 'static> Manager for Closures<R> {
+impl<R: Send> Manager for Closures<R> {
     type Resource = R;
     type Error = ClosureError;
 

@@ -82,7 +82,8 @@ pub struct Config {
     /// How many may wait for a resource to come back; more are rejected at once. Who waits for an open or a check does not count.
     /// Default none = no limit. Zero = fail at once when all are out.
     pub max_waiters: Option<usize>,
-    /// What to do about a task that holds a lease and asks for another. Default [`Nested::Report`].
+    /// What to do about a task that holds a lease and asks for another. A lease counts for the task that acquired it, also after it
+    /// was moved into another. Default [`Nested::Report`].
     pub nested: Nested,
     /// What a failing [`warm`](crate::Pool::warm) means. Default [`WarmUp::Required`].
     pub warm_up: WarmUp,

@@ -15,7 +15,7 @@ use crate::shared::{Place, Shared};
 use crate::status::Reason;
 
 /// The future that does this piece of work. Whoever drops it before it is done gives the slot back.
-pub(crate) fn run<M: Manager>(
+pub(crate) fn run<M: Manager + 'static>(
     shared: &Arc<Shared<M>>,
     work: Work<M::Resource>,
 ) -> impl Future<Output = ()> + Send + 'static {
@@ -58,13 +58,13 @@ pub(crate) fn run<M: Manager>(
 }
 
 /// The duty to report on a slot. Dropped unfulfilled, it reports that the slot's resource is lost.
-struct Duty<M: Manager> {
+struct Duty<M: Manager + 'static> {
     shared: Arc<Shared<M>>,
     slot: SlotNo,
     done: bool,
 }
 
-impl<M: Manager> Drop for Duty<M> {
+impl<M: Manager + 'static> Drop for Duty<M> {
     fn drop(&mut self) {
         if !self.done {
             let orders = self.shared.lock().lost(self.slot, rt::now());
@@ -73,7 +73,7 @@ impl<M: Manager> Drop for Duty<M> {
     }
 }
 
-impl<M: Manager> Duty<M> {
+impl<M: Manager + 'static> Duty<M> {
     async fn open(mut self) {
         let shared = Arc::clone(&self.shared);
         loop {

@@ -34,7 +34,7 @@ use crate::shared::{Place, Shared};
 /// # Ok(()) }
 /// ```
 #[must_use = "a lease that is not kept goes back at once"]
-pub struct Lease<M: Manager> {
+pub struct Lease<M: Manager + 'static> {
     shared: Arc<Shared<M>>,
     /// Present until the lease ends.
     resource: Option<M::Resource>,
@@ -45,7 +45,7 @@ pub struct Lease<M: Manager> {
     site: &'static Location<'static>,
 }
 
-impl<M: Manager> Lease<M> {
+impl<M: Manager + 'static> Lease<M> {
     pub(crate) fn new(
         shared: Arc<Shared<M>>,
         grant: Grant<M::Resource>,
@@ -263,7 +263,7 @@ impl Drop for Rest {
     }
 }
 
-impl<M: Manager> Drop for Lease<M> {
+impl<M: Manager + 'static> Drop for Lease<M> {
     fn drop(&mut self) {
         if let Some(mut resource) = self.resource.take() {
             let condition = self.inspect(&mut resource);
@@ -272,7 +272,7 @@ impl<M: Manager> Drop for Lease<M> {
     }
 }
 
-impl<M: Manager> Deref for Lease<M> {
+impl<M: Manager + 'static> Deref for Lease<M> {
     type Target = M::Resource;
 
     fn deref(&self) -> &M::Resource {
@@ -282,7 +282,7 @@ impl<M: Manager> Deref for Lease<M> {
     }
 }
 
-impl<M: Manager> DerefMut for Lease<M> {
+impl<M: Manager + 'static> DerefMut for Lease<M> {
     fn deref_mut(&mut self) -> &mut M::Resource {
         self.resource
             .as_mut()
@@ -290,19 +290,19 @@ impl<M: Manager> DerefMut for Lease<M> {
     }
 }
 
-impl<M: Manager> AsRef<M::Resource> for Lease<M> {
+impl<M: Manager + 'static> AsRef<M::Resource> for Lease<M> {
     fn as_ref(&self) -> &M::Resource {
         self
     }
 }
 
-impl<M: Manager> AsMut<M::Resource> for Lease<M> {
+impl<M: Manager + 'static> AsMut<M::Resource> for Lease<M> {
     fn as_mut(&mut self) -> &mut M::Resource {
         self
     }
 }
 
-impl<M: Manager<Resource: fmt::Debug>> fmt::Debug for Lease<M> {
+impl<M: Manager<Resource: fmt::Debug> + 'static> fmt::Debug for Lease<M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Lease")
             .field("id", &self.id)

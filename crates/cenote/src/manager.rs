@@ -10,6 +10,9 @@ use std::future::Future;
 /// asynchronous ones never run in a caller's future but in a task of the pool, so that a caller who gives up cannot
 /// leave a resource half checked.
 ///
+/// A pool wants `M: Manager + 'static`. The trait itself does not ask for it, so that a lease of a `Box<dyn Trait>` can be held in a
+/// spawned task.
+///
 /// ```
 /// use std::io;
 /// use cenote::{Manager, Pool};
@@ -32,9 +35,9 @@ use std::future::Future;
 /// assert_eq!(buffer.len(), 5);
 /// # Ok(()) }
 /// ```
-pub trait Manager: Send + Sync + 'static {
+pub trait Manager: Send + Sync {
     /// What is lent out.
-    type Resource: Send + 'static;
+    type Resource: Send;
     /// Why it could not be opened, checked or cleaned.
     type Error: Error + Send + Sync + 'static;
 

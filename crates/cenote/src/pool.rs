@@ -28,11 +28,11 @@ use crate::upkeep;
 /// Acquire, hold the [`Lease`], drop it. At most `max_size` resources exist at once, those who wait are served in order, and nothing
 /// broken, dirty or stale is handed out. When the last handle is dropped the pool closes; leases that are still out are closed as
 /// they come home.
-pub struct Pool<M: Manager> {
+pub struct Pool<M: Manager + 'static> {
     pub(crate) shared: Arc<Shared<M>>,
 }
 
-impl<M: Manager> Pool<M> {
+impl<M: Manager + 'static> Pool<M> {
     /// Begins to build a pool of what `manager` makes.
     pub fn builder(manager: M) -> Builder<M> {
         Builder::new(manager)
@@ -341,7 +341,7 @@ impl<M: Manager> Pool<M> {
     }
 }
 
-impl<M: Manager> Clone for Pool<M> {
+impl<M: Manager + 'static> Clone for Pool<M> {
     fn clone(&self) -> Self {
         self.shared.handles.fetch_add(1, Ordering::Relaxed);
         Self {
@@ -350,7 +350,7 @@ impl<M: Manager> Clone for Pool<M> {
     }
 }
 
-impl<M: Manager> Drop for Pool<M> {
+impl<M: Manager + 'static> Drop for Pool<M> {
     fn drop(&mut self) {
         if self.shared.handles.fetch_sub(1, Ordering::AcqRel) == 1 {
             self.shared.close(Place::Drop);
@@ -358,7 +358,7 @@ impl<M: Manager> Drop for Pool<M> {
     }
 }
 
-impl<M: Manager> fmt::Debug for Pool<M> {
+impl<M: Manager + 'static> fmt::Debug for Pool<M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Pool")
             .field("name", &self.name())
@@ -368,11 +368,11 @@ impl<M: Manager> fmt::Debug for Pool<M> {
 }
 
 /// A handle to a pool that does not keep it open.
-pub struct WeakPool<M: Manager> {
+pub struct WeakPool<M: Manager + 'static> {
     shared: Weak<Shared<M>>,
 }
 
-impl<M: Manager> WeakPool<M> {
+impl<M: Manager + 'static> WeakPool<M> {
     /// The pool, if a handle to it is left.
     pub fn upgrade(&self) -> Option<Pool<M>> {
         let shared = self.shared.upgrade()?;
@@ -391,7 +391,7 @@ impl<M: Manager> WeakPool<M> {
     }
 }
 
-impl<M: Manager> Clone for WeakPool<M> {
+impl<M: Manager + 'static> Clone for WeakPool<M> {
     fn clone(&self) -> Self {
         Self {
             shared: Weak::clone(&self.shared),
@@ -399,7 +399,7 @@ impl<M: Manager> Clone for WeakPool<M> {
     }
 }
 
-impl<M: Manager> fmt::Debug for WeakPool<M> {
+impl<M: Manager + 'static> fmt::Debug for WeakPool<M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("WeakPool").finish_non_exhaustive()
     }

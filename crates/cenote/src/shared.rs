@@ -19,7 +19,7 @@ use crate::rt;
 
 pub(crate) type Book<M> = Ledger<<M as Manager>::Resource, OpenError<<M as Manager>::Error>>;
 
-pub(crate) struct Shared<M: Manager> {
+pub(crate) struct Shared<M: Manager + 'static> {
     pub(crate) name: Arc<str>,
     pub(crate) limits: Arc<Limits>,
     pub(crate) manager: M,
@@ -52,7 +52,7 @@ impl Place {
     }
 }
 
-impl<M: Manager> Shared<M> {
+impl<M: Manager + 'static> Shared<M> {
     /// The ledger. Take, make one call, let go. No user code runs under this lock, so only a bug of ours could poison it, and then the
     /// book is better than none.
     pub(crate) fn lock(&self) -> MutexGuard<'_, Book<M>> {
@@ -198,14 +198,14 @@ impl<M: Manager> Shared<M> {
 /// When a strategy that panicked is asked again.
 const AFTER_PANIC: Duration = Duration::from_secs(1);
 
-impl<M: Manager> Drop for Shared<M> {
+impl<M: Manager + 'static> Drop for Shared<M> {
     fn drop(&mut self) {
         // The upkeep task finds nothing to keep up, and ends.
         self.bell.ring(None);
     }
 }
 
-impl<M: Manager> fmt::Debug for Shared<M> {
+impl<M: Manager + 'static> fmt::Debug for Shared<M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Shared")
             .field("name", &self.name)

@@ -54,7 +54,7 @@ pub struct Status {
     pub cancelled: u64,
     /// Leases that were out for longer than `leak_after`.
     pub leaked: u64,
-    /// Resources closed, by reason.
+    /// Resources that were closed or are about to be, by reason.
     pub closed: Closes,
 }
 

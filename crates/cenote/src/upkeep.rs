@@ -9,7 +9,7 @@ use crate::shared::Shared;
 
 /// Starts the upkeep task, unless there is one. Called on every acquire: a task that ended with its runtime is started anew on the
 /// runtime of whoever comes next.
-pub(crate) fn start<M: Manager>(shared: &Arc<Shared<M>>) {
+pub(crate) fn start<M: Manager + 'static>(shared: &Arc<Shared<M>>) {
     if shared.bell.is_answered() || !shared.bell.answer() {
         return;
     }
@@ -21,12 +21,12 @@ pub(crate) fn start<M: Manager>(shared: &Arc<Shared<M>>) {
     rt::spawn(run(watch));
 }
 
-struct Watch<M: Manager> {
+struct Watch<M: Manager + 'static> {
     shared: Weak<Shared<M>>,
     bell: Arc<Bell<M>>,
 }
 
-async fn run<M: Manager>(watch: Watch<M>) {
+async fn run<M: Manager + 'static>(watch: Watch<M>) {
     while let Some(shared) = watch.bell.guest().or_else(|| watch.shared.upgrade()) {
         let next = shared.keep_up();
         drop(shared);
@@ -34,7 +34,7 @@ async fn run<M: Manager>(watch: Watch<M>) {
     }
 }
 
-impl<M: Manager> Drop for Watch<M> {
+impl<M: Manager + 'static> Drop for Watch<M> {
     fn drop(&mut self) {
         self.bell.abandon();
         // The runtime may be shutting down while somebody waits on another: they start the task there.

@@ -1,0 +1,171 @@
+//! What the demo prints in the end, and whether it went well.
+
+use std::fmt;
+use std::time::Duration;
+
+use cenote::{Holder, Status};
+
+use crate::demo::Failure;
+use crate::load::{Books, Tally};
+
+#[cfg(test)]
+mod tests;
+
+/// All that was seen.
+#[derive(Debug)]
+pub(crate) struct Summary {
+    pub(crate) tasks: u32,
+    pub(crate) took: Duration,
+    pub(crate) tally: Tally,
+    pub(crate) books: Books,
+    /// The pool when the load was over.
+    pub(crate) before_close: Status,
+    /// The pool when everything should be closed.
+    pub(crate) after_close: Status,
+    /// Who had not come home by then.
+    pub(crate) left_out: Vec<Holder>,
+}
+
+impl Summary {
+    /// Every line of the end that can be wrong is an error here.
+    pub(crate) fn verdict(&self) -> Result<(), Failure> {
+        let wrong: Vec<String> = [self.verify(), self.closing()]
+            .into_iter()
+            .filter_map(Result::err)
+            .collect();
+        if wrong.is_empty() {
+            Ok(())
+        } else {
+            Err(wrong.join("; ").into())
+        }
+    }
+
+    /// Is every write there once, and nothing else?
+    fn verify(&self) -> Result<String, String> {
+        let (
+            writes,
+            Books {
+                entries,
+                moved,
+                balance,
+            },
+        ) = (self.tally.writes, self.books);
+        if u64::try_from(entries) != Ok(writes) {
+            return Err(format!("{entries} rows for {writes} successful writes"));
+        }
+        if moved != balance {
+            return Err(format!(
+                "the entries sum to {moved}, the accounts to {balance}"
+            ));
+        }
+        Ok(format!(
+            "ok: {} rows for as many successful writes, and the sums agree",
+            thousands(writes)
+        ))
+    }
+
+    /// Did everything come home, and is everything closed?
+    fn closing(&self) -> Result<String, String> {
+        if !self.left_out.is_empty() {
+            let holders: Vec<String> = self.left_out.iter().map(Holder::to_string).collect();
+            return Err(format!("left out: {}", holders.join(", ")));
+        }
+        let open = self.after_close.total + self.after_close.closing;
+        if open > 0 {
+            return Err(format!("{open} connections are still open"));
+        }
+        Ok("ok: nothing left out".to_owned())
+    }
+}
+
+impl fmt::Display for Summary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            tally,
+            before_close: pool,
+            ..
+        } = self;
+        let seconds = self.took.as_secs_f64();
+
+        section(f, "operations")?;
+        row(f, "tasks", self.tasks)?;
+        row(f, "seconds", format!("{seconds:.2}"))?;
+        count(f, "reads", tally.reads)?;
+        count(f, "writes", tally.writes)?;
+        count(f, "total", tally.operations())?;
+        count(
+            f,
+            "per second",
+            (tally.operations() as f64 / seconds) as u64,
+        )?;
+        count(f, "transactions abandoned", tally.abandoned)?;
+        count(f, "waits given up", tally.given_up)?;
+        count(f, "writes refused as busy", tally.busy)?;
+
+        section(f, "acquire wait")?;
+        for (name, quantile) in [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p99.9", 0.999)] {
+            row(f, name, millis(tally.waits.value_at_quantile(quantile)))?;
+        }
+        row(f, "max", millis(tally.waits.max()))?;
+
+        section(f, "pool, before closing")?;
+        count(f, "max_size", pool.max_size as u64)?;
+        count(f, "idle", pool.idle as u64)?;
+        count(f, "in_use", pool.in_use as u64)?;
+        count(f, "waiting", pool.waiting as u64)?;
+        count(f, "opened", pool.opened)?;
+        count(f, "open_failed", pool.open_failed)?;
+        count(f, "acquired", pool.acquired)?;
+        count(f, "released", pool.released)?;
+        count(f, "discarded", pool.discarded)?;
+        count(f, "waited", pool.waited)?;
+        count(f, "timed_out", pool.timed_out)?;
+        count(f, "cancelled", pool.cancelled)?;
+        count(f, "leaked", pool.leaked)?;
+
+        section(f, "closes by reason")?;
+        let closed = &self.after_close.closed;
+        for (reason, closes) in closed.iter().filter(|(_, closes)| *closes > 0) {
+            count(f, reason.name(), closes)?;
+        }
+        count(f, "total", closed.total())?;
+
+        writeln!(f)?;
+        for (name, verdict) in [("verify", self.verify()), ("close", self.closing())] {
+            let text = verdict.unwrap_or_else(|wrong| format!("WRONG: {wrong}"));
+            writeln!(f, "{name:<8}{text}")?;
+        }
+        Ok(())
+    }
+}
+
+fn section(f: &mut fmt::Formatter<'_>, title: &str) -> fmt::Result {
+    writeln!(f, "\n{title}")
+}
+
+fn row(f: &mut fmt::Formatter<'_>, name: &str, value: impl fmt::Display) -> fmt::Result {
+    // Padding goes by the text's width, which only a text knows.
+    let value = value.to_string();
+    writeln!(f, "  {name:<24}{value:>14}")
+}
+
+fn count(f: &mut fmt::Formatter<'_>, name: &str, value: u64) -> fmt::Result {
+    row(f, name, thousands(value))
+}
+
+fn millis(micros: u64) -> String {
+    format!("{:.3} ms", micros as f64 / 1000.0)
+}
+
+/// `1,234,567`.
+pub(crate) fn thousands(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (nth, digit) in digits.chars().enumerate() {
+        if nth > 0 && (digits.len() - nth).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}

@@ -1,0 +1,65 @@
+//! A summary that is wrong must say so.
+
+use super::*;
+
+/// One write, and the books of it.
+fn summary() -> Summary {
+    let mut tally = Tally::new().unwrap();
+    tally.writes = 1;
+    Summary {
+        tasks: 1,
+        took: Duration::from_secs(1),
+        tally,
+        books: Books {
+            entries: 1,
+            moved: 7,
+            balance: 7,
+        },
+        before_close: Status::default(),
+        after_close: Status::default(),
+        left_out: Vec::new(),
+    }
+}
+
+#[test]
+fn what_went_well_is_no_error() {
+    assert!(summary().verdict().is_ok());
+}
+
+#[test]
+fn a_lost_row_is_an_error_and_is_printed() {
+    let mut summary = summary();
+    summary.books.entries = 0;
+
+    let error = summary.verdict().unwrap_err();
+
+    assert_eq!(error.to_string(), "0 rows for 1 successful writes");
+    assert!(summary.to_string().contains("WRONG: 0 rows"));
+}
+
+#[test]
+fn half_a_transaction_is_an_error() {
+    let mut summary = summary();
+    summary.books.balance = 0;
+
+    let error = summary.verdict().unwrap_err();
+
+    assert_eq!(error.to_string(), "the entries sum to 7, the accounts to 0");
+}
+
+#[test]
+fn a_connection_that_is_not_closed_is_an_error() {
+    let mut summary = summary();
+    summary.after_close.closing = 1;
+
+    let error = summary.verdict().unwrap_err();
+
+    assert_eq!(error.to_string(), "1 connections are still open");
+}
+
+#[test]
+fn thousands_are_set_apart() {
+    let shown = [0, 999, 1_000, 1_234_567].map(thousands);
+
+    assert_eq!(shown, ["0", "999", "1,000", "1,234,567"]);
+}

@@ -1,0 +1,127 @@
+//! The program as its user meets it: arguments in; text, exit code and no leftovers out.
+
+use std::process::{Command, Output};
+
+use tempfile::tempdir;
+
+fn cenote(args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_cenote"))
+        .args(args)
+        .output()
+        .expect("the program was built for this test")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+#[test]
+fn a_demo_ends_well_and_shows_all_it_promises() {
+    let output = cenote(&["demo", "--seconds", "1", "--tasks", "8", "--size", "2"]);
+
+    let (shown, said) = (text(&output.stdout), text(&output.stderr));
+    assert_eq!(output.status.code(), Some(0), "{shown}{said}");
+    let promised = [
+        "reads",
+        "writes",
+        "per second",
+        "p50",
+        "p90",
+        "p99",
+        "p99.9",
+        "max",
+        "max_size",
+        "idle",
+        "in_use",
+        "waiting",
+        "opened",
+        "acquired",
+        "waited",
+        "timed_out",
+        "cancelled",
+        "closes by reason",
+        "discarded",
+        "pool_closed",
+        "total",
+    ];
+    for part in promised {
+        assert!(shown.contains(part), "no `{part}` in:\n{shown}");
+    }
+    assert!(shown.contains("verify  ok: "), "{shown}");
+    assert!(shown.contains("close   ok: nothing left out"), "{shown}");
+    assert_eq!(row(&shown, "max_size"), "2");
+    assert_ne!(row(&shown, "reads"), "0");
+}
+
+/// The value in the first row of that name.
+fn row<'a>(shown: &'a str, name: &str) -> &'a str {
+    let mut rows = shown.lines().map(|line| line.split_whitespace());
+    let mut found = rows
+        .find(|row| row.clone().next() == Some(name))
+        .expect("the row is shown");
+    found.nth(1).expect("a row has a value")
+}
+
+#[test]
+fn without_a_command_the_demo_runs_and_leaves_no_file_behind() {
+    let folder = tempdir().unwrap();
+    let mut program = Command::new(env!("CARGO_BIN_EXE_cenote"));
+    program.args(["--seconds", "1"]);
+    for name in ["TMPDIR", "TEMP", "TMP"] {
+        program.env(name, folder.path());
+    }
+
+    let output = program.output().unwrap();
+
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    assert!(text(&output.stdout).contains("verify  ok: "));
+    assert_eq!(folder.path().read_dir().unwrap().count(), 0);
+}
+
+#[test]
+fn a_log_gets_plain_progress_lines() {
+    let output = cenote(&["--seconds", "1", "--tasks", "4", "--size", "1"]);
+
+    let said = text(&output.stderr);
+    let parts = ["of 1 s", "operations", "/s", "in use", "waiting"];
+    assert!(parts.iter().all(|part| said.contains(part)), "{said}");
+    assert!(!said.contains(['\r', '\x1b']), "{said:?}");
+}
+
+#[test]
+fn a_length_out_of_range_is_refused_with_the_range() {
+    for wrong in ["0", "3601"] {
+        let output = cenote(&["--seconds", wrong]);
+
+        assert_eq!(output.status.code(), Some(2));
+        let said = text(&output.stderr);
+        assert!(
+            said.contains("--seconds") && said.contains("1..=3600"),
+            "{said}"
+        );
+    }
+}
+
+#[test]
+fn a_length_that_is_no_number_is_refused() {
+    let output = cenote(&["demo", "--seconds", "x"]);
+
+    assert_eq!(output.status.code(), Some(2));
+    let said = text(&output.stderr);
+    assert!(said.contains("'x'") && said.contains("--seconds"), "{said}");
+}
+
+#[test]
+fn an_option_before_the_command_is_refused_and_not_lost() {
+    let output = cenote(&["--seconds", "1", "demo"]);
+
+    assert_eq!(output.status.code(), Some(2));
+}
+
+#[test]
+fn help_names_the_demo() {
+    let output = cenote(&["--help"]);
+
+    assert!(output.status.success());
+    assert!(text(&output.stdout).contains("demo"));
+}
