@@ -32,7 +32,7 @@ async fn all_goes_well() -> Result<(), Box<dyn Error>> {
 
     let left_out = pool.close_within(Duration::from_secs(1)).await;
 
-    println!("closed, left out: {}", left_out.len());
+    println!("closed, left out: {}", left_out.leases.len());
     assert!(left_out.is_empty());
     assert!(worker.is_finished());
     let told = waiter.await?;
@@ -48,18 +48,23 @@ async fn somebody_is_late() -> Result<(), Box<dyn Error>> {
 
     let left_out = pool.close_within(Duration::from_millis(100)).await;
 
-    println!("closed, left out: {}", left_out.len());
-    for holder in &left_out {
+    println!("closed, left out: {}", left_out.leases.len());
+    for holder in &left_out.leases {
         println!("  {holder}");
     }
-    assert_eq!(left_out.len(), 1);
-    assert!(left_out[0].site.file().ends_with("drain_on_shutdown.rs"));
+    assert_eq!(left_out.leases.len(), 1);
+    assert!(
+        left_out.leases[0]
+            .site
+            .file()
+            .ends_with("drain_on_shutdown.rs")
+    );
 
     // It may still be used; when it comes home it is closed.
     assert_eq!(*late, "a room");
     drop(late);
     let left_out = pool.close_within(Duration::from_secs(1)).await;
-    println!("and a moment later: {}", left_out.len());
+    println!("and a moment later: {}", left_out.leases.len());
     assert!(left_out.is_empty());
     assert_eq!(pool.status().closed.total(), 1);
     Ok(())

@@ -35,15 +35,14 @@ pub(crate) async fn run(args: &DemoArgs) -> Result<(), Failure> {
 
     let books = load::read_books(&pool).await?;
     let before_close = pool.status();
-    let left_out = pool.close_within(CLOSE_LIMIT).await;
+    let leftover = pool.close_within(CLOSE_LIMIT).await;
     let summary = Summary {
         tasks: args.tasks,
         took,
         tally,
         books,
         before_close,
-        after_close: pool.status(),
-        left_out,
+        leftover,
     };
     folder.close()?;
     write!(io::stdout(), "{summary}")?;

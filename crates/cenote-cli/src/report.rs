@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use cenote::{Holder, Status};
+use cenote::{Holder, Leftover, Status};
 
 use crate::demo::Failure;
 use crate::load::{Books, Tally};
@@ -20,10 +20,8 @@ pub(crate) struct Summary {
     pub(crate) books: Books,
     /// The pool when the load was over.
     pub(crate) before_close: Status,
-    /// The pool when everything should be closed.
-    pub(crate) after_close: Status,
-    /// Who had not come home by then.
-    pub(crate) left_out: Vec<Holder>,
+    /// What was not home and closed in time.
+    pub(crate) leftover: Leftover,
 }
 
 impl Summary {
@@ -66,13 +64,15 @@ impl Summary {
 
     /// Did everything come home, and is everything closed?
     fn closing(&self) -> Result<String, String> {
-        if !self.left_out.is_empty() {
-            let holders: Vec<String> = self.left_out.iter().map(Holder::to_string).collect();
+        let Leftover {
+            leases, unfinished, ..
+        } = &self.leftover;
+        if !leases.is_empty() {
+            let holders: Vec<String> = leases.iter().map(Holder::to_string).collect();
             return Err(format!("left out: {}", holders.join(", ")));
         }
-        let open = self.after_close.total + self.after_close.closing;
-        if open > 0 {
-            return Err(format!("{open} connections are still open"));
+        if *unfinished > 0 {
+            return Err(format!("{unfinished} connections are still open"));
         }
         Ok("ok: nothing left out".to_owned())
     }

@@ -3,8 +3,8 @@
 use std::sync::{Mutex, PoisonError};
 
 use cenote::{
-    Acquired, BreakerChanged, CallbackFailed, Closed, Discarded, Leaked, NestedAcquire, Observer,
-    OpenFailed, Opened, Opening, PoolClosed, PoolOpened, Released, Resized, ReturnedLate,
+    Acquired, BreakerChanged, CallbackFailed, Closed, Detached, Discarded, Leaked, NestedAcquire,
+    Observer, OpenFailed, Opened, Opening, PoolClosed, PoolOpened, Released, Resized, ReturnedLate,
     TimeoutRaised,
 };
 
@@ -74,6 +74,10 @@ impl Observer for Recorder {
 
     fn discarded(&self, event: &Discarded<'_>) {
         self.write(format!("discarded {}", event.id));
+    }
+
+    fn detached(&self, event: &Detached<'_>) {
+        self.write(format!("detached {}", event.id));
     }
 
     fn closed(&self, event: &Closed<'_>) {

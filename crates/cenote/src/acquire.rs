@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use crate::error::{AcquireError, TimedOut};
 use crate::lease::Lease;
-use crate::ledger::{Answer, Asker, Claim, Grant, Report, Ticket};
+use crate::ledger::{Answer, Asker, Claim, Grant, HELD_UP_AFTER, Report, Ticket};
 use crate::manager::Manager;
 use crate::observer::{Acquired, NestedAcquire, TimeoutRaised};
 use crate::rt::{self, Owner};
@@ -57,26 +57,42 @@ pub(crate) async fn acquire<M: Manager + 'static>(
         Err(done) => return done,
     };
     let deadline = patience.deadline(now);
-    let mut timer = pin!(rt::sleep_until(deadline));
+    let mut timer = pin!(rt::sleep_until(Some(next_look(deadline, now))));
     // The ledger was asked just now: there is no need to ask it again before somebody calls.
     let mut called = false;
     poll_fn(|context| {
         if called {
-            upkeep::start(shared);
-            if let Poll::Ready(claim) = turn.claim(context.waker()) {
-                return Poll::Ready(claim);
+            if let Poll::Ready(acquired) = turn.look(context.waker()) {
+                return Poll::Ready(acquired);
             }
         }
         called = true;
-        let over = deadline.is_some_and(|deadline| deadline <= now)
-            || timer.as_mut().poll(context).is_ready();
-        if over {
-            Poll::Ready(turn.time_out())
-        } else {
-            Poll::Pending
+        if is_over(deadline, now) {
+            return Poll::Ready(turn.time_out());
         }
+        while timer.as_mut().poll(context).is_ready() {
+            let now = rt::now();
+            if is_over(deadline, now) {
+                return Poll::Ready(turn.time_out());
+            }
+            if let Poll::Ready(acquired) = turn.look(context.waker()) {
+                return Poll::Ready(acquired);
+            }
+            timer.set(rt::sleep_until(Some(next_look(deadline, now))));
+        }
+        Poll::Pending
     })
     .await
+}
+
+fn is_over(deadline: Option<Instant>, now: Instant) -> bool {
+    deadline.is_some_and(|deadline| deadline <= now)
+}
+
+/// Whoever waits looks again from time to time, in case that something is held up.
+fn next_look(deadline: Option<Instant>, now: Instant) -> Instant {
+    let look = now + HELD_UP_AFTER;
+    deadline.map_or(look, |deadline| deadline.min(look))
 }
 
 /// Waits as a thread.
@@ -89,7 +105,7 @@ pub(crate) fn acquire_blocking<M: Manager + 'static>(
     let waker = Waker::from(Arc::new(Unpark(thread::current())));
     let asker = Asker {
         site,
-        owner: Some(Owner::of_thread()),
+        owner: Owner::of_task().or_else(|| Some(Owner::of_thread())),
     };
     let mut turn = match ask(shared, asker, &waker, now) {
         Ok(turn) => turn,
@@ -97,14 +113,13 @@ pub(crate) fn acquire_blocking<M: Manager + 'static>(
     };
     let deadline = patience.deadline(now);
     loop {
-        match deadline.map(|deadline| deadline.saturating_duration_since(rt::now())) {
-            Some(Duration::ZERO) => return turn.time_out(),
-            Some(left) => thread::park_timeout(left),
-            None => thread::park(),
+        let now = rt::now();
+        if is_over(deadline, now) {
+            return turn.time_out();
         }
-        upkeep::start(shared);
-        if let Poll::Ready(claim) = turn.claim(&waker) {
-            return claim;
+        thread::park_timeout(next_look(deadline, now) - now);
+        if let Poll::Ready(acquired) = turn.look(&waker) {
+            return acquired;
         }
     }
 }
@@ -183,10 +198,11 @@ fn raise_nested<M: Manager + 'static>(
 
 fn lend<M: Manager + 'static>(
     shared: &Arc<Shared<M>>,
-    grant: Grant<M::Resource>,
+    mut grant: Grant<M::Resource>,
     site: &'static Location<'static>,
 ) -> Lease<M> {
     let (id, waited) = (grant.id, grant.waited);
+    let nested = grant.nested.take();
     let lease = Lease::new(Arc::clone(shared), grant, site);
     let event = Acquired {
         pool: &shared.name,
@@ -195,6 +211,9 @@ fn lend<M: Manager + 'static>(
         site,
     };
     shared.observers.tell(|observer| observer.acquired(&event));
+    if let Some(holders) = nested {
+        raise_nested(shared, site, &holders);
+    }
     lease
 }
 
@@ -206,7 +225,9 @@ struct Turn<'a, M: Manager + 'static> {
 }
 
 impl<M: Manager + 'static> Turn<'_, M> {
-    fn claim(&mut self, waker: &Waker) -> Poll<Acquire<M>> {
+    /// Is it served by now? And does somebody keep the pool up?
+    fn look(&mut self, waker: &Waker) -> Poll<Acquire<M>> {
+        upkeep::start(self.shared);
         let now = rt::now();
         let ticket = self.ticket.expect("bug: a turn ends once");
         let (claim, orders) = self.shared.lock().claim(ticket, waker, now);

@@ -68,7 +68,7 @@ pub enum Recovery {
 /// Called outside every lock, from the task or thread whose report it is. A panic counts as [`Verdict::Keep`], or as
 /// "ask again in a second".
 pub trait Strategy: Send + Sync + 'static {
-    /// A return was accepted.
+    /// A return was accepted. While recovering, only that of a probe: what was lent before says nothing about now.
     fn report_success(&self, state: BreakerState, now: Instant) -> Verdict;
 
     /// Something failed.
@@ -138,7 +138,12 @@ impl Strategy for ConsecutiveFailures {
         let mut recent = lock(&self.recent);
         recent.failures = recent.failures.saturating_add(1);
         let tripped = recent.failures >= self.threshold;
-        recent.delay.failed(state, tripped)
+        let verdict = recent.delay.failed(state, tripped);
+        if verdict == Verdict::Deactivate {
+            // What led to this trip does not count towards the next.
+            recent.failures = 0;
+        }
+        verdict
     }
 
     fn should_recover(&self, inactive_for: Duration) -> Recovery {
@@ -217,7 +222,12 @@ impl Strategy for FailureRate {
 
     fn report_failure(&self, state: BreakerState, _: Failure, now: Instant) -> Verdict {
         let (mut recent, tripped) = self.report(true, now);
-        recent.delay.failed(state, tripped)
+        let verdict = recent.delay.failed(state, tripped);
+        if verdict == Verdict::Deactivate {
+            // What led to this trip does not count towards the next.
+            recent.reports.clear();
+        }
+        verdict
     }
 
     fn should_recover(&self, inactive_for: Duration) -> Recovery {

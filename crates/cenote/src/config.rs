@@ -87,7 +87,7 @@ pub struct Config {
     pub nested: Nested,
     /// What a failing [`warm`](crate::Pool::warm) means. Default [`WarmUp::Required`].
     pub warm_up: WarmUp,
-    /// How many resources may be out at once while the breaker recovers. Default 1, at least 1.
+    /// How many resources may be lent at once while the breaker recovers; what was out before does not count. Default 1, at least 1.
     pub probes: usize,
 }
 

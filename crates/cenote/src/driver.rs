@@ -1,17 +1,20 @@
 //! The driver: does the owed work, each piece in a task of the pool. The only place that awaits a manager.
 
 use std::fmt::Display;
-use std::future::Future;
+use std::future::{Future, poll_fn};
+use std::pin::pin;
 use std::sync::Arc;
+use std::task::Poll;
+use std::time::Duration;
 
 use crate::breaker::Failure;
 use crate::error::OpenError;
-use crate::guarded::{Mishap, guarded};
+use crate::guarded::{Mishap, guarded, guarded_now};
 use crate::ledger::{AfterFailure, Orders, Outcome, SlotNo, Work};
 use crate::manager::Manager;
 use crate::observer::{Callback, CallbackFailed, Closed, OpenFailed, Opened, Opening};
 use crate::rt::{self, Home};
-use crate::shared::{Place, Shared};
+use crate::shared::{Evidence, Place, Shared};
 use crate::status::Reason;
 
 /// The future that does this piece of work. Whoever drops it before it is done gives the slot back.
@@ -45,8 +48,9 @@ pub(crate) fn run<M: Manager + 'static>(
                 id,
                 resource,
                 clean,
+                probe,
                 ..
-            } => duty.clean(id, resource, clean).await,
+            } => duty.clean(id, resource, clean, probe).await,
             Work::Close {
                 id,
                 resource,
@@ -120,29 +124,48 @@ impl<M: Manager + 'static> Duty<M> {
             });
             let (after, orders) = shared.lock().open_failed(self.slot, error, now);
             self.done = after == AfterFailure::GiveUp;
-            shared.report(Some(Failure::Open), Place::Task);
+            shared.report(Evidence::Failed(Failure::Open), Place::Task);
             shared.carry_out(orders, Place::Task);
             match after {
                 AfterFailure::GiveUp => return,
-                AfterFailure::Retry(delay) => rt::sleep_until(rt::now().checked_add(delay)).await,
+                AfterFailure::Retry(delay) => self.pause(delay).await,
             }
         }
     }
 
+    /// The back-off between two tries. A pool that closes does not wait for it.
+    async fn pause(&self, delay: Duration) {
+        let mut timer = pin!(rt::sleep_until(rt::now().checked_add(delay)));
+        poll_fn(|context| {
+            let closed = {
+                let mut book = self.shared.lock();
+                book.watch(context.waker());
+                book.is_closed()
+            };
+            if closed {
+                Poll::Ready(())
+            } else {
+                timer.as_mut().poll(context)
+            }
+        })
+        .await;
+    }
+
     async fn vet(mut self, id: u64, mut resource: M::Resource, check: bool, ask: bool) {
-        let mut outcome = Outcome::Fit;
+        let mut outcome = if ask { Outcome::Fit } else { Outcome::Alive };
         if check && !self.check(id, &mut resource).await {
             outcome = Outcome::Unfit(Reason::FailedCheck);
         } else if ask && !self.ask(id, &mut resource, Callback::BeforeAcquire).await {
             outcome = Outcome::Unfit(Reason::Refused);
         }
         self.judged(resource, outcome);
-        if outcome != Outcome::Fit {
-            self.shared.report(Some(Failure::Check), Place::Task);
+        if let Outcome::Unfit(_) = outcome {
+            self.shared
+                .report(Evidence::Failed(Failure::Check), Place::Task);
         }
     }
 
-    async fn clean(mut self, id: u64, mut resource: M::Resource, clean: bool) {
+    async fn clean(mut self, id: u64, mut resource: M::Resource, clean: bool, probe: bool) {
         let shared = Arc::clone(&self.shared);
         let mut outcome = Outcome::Fit;
         if clean {
@@ -162,8 +185,11 @@ impl<M: Manager + 'static> Duty<M> {
             outcome = Outcome::Unfit(Reason::Refused);
         }
         self.judged(resource, outcome);
-        let failure = (outcome != Outcome::Fit).then_some(Failure::Return);
-        shared.report(failure, Place::Task);
+        let evidence = match outcome {
+            Outcome::Fit | Outcome::Alive => Evidence::Accepted { probe },
+            Outcome::Unfit(_) => Evidence::Failed(Failure::Return),
+        };
+        shared.report(evidence, Place::Task);
     }
 
     async fn close(mut self, id: u64, resource: M::Resource, reason: Reason) {
@@ -217,7 +243,10 @@ impl<M: Manager + 'static> Duty<M> {
     ) -> bool {
         let message = match ended {
             Ok(Ok(())) => return true,
-            Ok(Err(error)) => error.to_string(),
+            // The text is the user's too.
+            Ok(Err(error)) => {
+                guarded_now(|| error.to_string()).unwrap_or_else(|mishap| mishap.to_string())
+            }
             Err(mishap) => mishap.to_string(),
         };
         let pool = &*self.shared.name;

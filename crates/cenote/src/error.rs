@@ -217,6 +217,7 @@ impl<E> fmt::Display for TimedOut<E> {
             Phase::Opening => "; opening is slow or fails: see `open_timeout` and `max_opening`",
             Phase::Checking => "; checks are slow: see `check_timeout`",
             Phase::Cleaning => "; cleaning is slow: see `clean_timeout`",
+            Phase::Closing => "; closing is slow: see `close_timeout`",
             Phase::Suspended => "; the pool is suspended: call `resume`",
             Phase::Recovering => "; the breaker is recovering: see `probes`",
         })
@@ -233,8 +234,10 @@ pub enum Phase {
     Opening,
     /// A resource was being checked.
     Checking,
-    /// A resource was being cleaned, or closed to make room.
+    /// A resource was being cleaned.
     Cleaning,
+    /// A resource was being closed, to make room.
+    Closing,
     /// The pool was suspended.
     Suspended,
     /// The breaker was recovering, and its probes were out.

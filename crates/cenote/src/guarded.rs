@@ -32,17 +32,20 @@ pub(crate) async fn guarded<T>(
     limit: Option<Duration>,
     callback: impl Future<Output = T>,
 ) -> Result<T, Mishap> {
-    let mut callback = pin!(callback);
+    let mut callback = pin!(Some(callback));
     let caught = poll_fn(|context| {
-        match catch_unwind(AssertUnwindSafe(|| callback.as_mut().poll(context))) {
+        let Some(running) = callback.as_mut().as_pin_mut() else {
+            return Poll::Pending;
+        };
+        match catch_unwind(AssertUnwindSafe(|| running.poll(context))) {
             Ok(poll) => poll.map(Ok),
             Err(panic) => Poll::Ready(Err(Mishap::Panicked(message(&*panic)))),
         }
     });
-    match rt::within(limit, caught).await {
-        Some(ended) => ended,
-        None => Err(Mishap::Overdue(limit.unwrap_or_default())),
-    }
+    let ended = rt::within(limit, caught).await;
+    // Its destructor is the user's too. What is left of it has nothing to say that is not known already.
+    let _ = guarded_now(|| callback.set(None));
+    ended.unwrap_or_else(|| Err(Mishap::Overdue(limit.unwrap_or_default())))
 }
 
 /// The same for a callback that does not wait.

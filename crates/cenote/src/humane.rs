@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use serde::de::{Deserializer, Error, Visitor};
+use serde::de::{Deserializer, Error, Unexpected, Visitor};
 use serde::ser::Serializer;
 
 const OFF: &str = "off";
@@ -15,13 +15,12 @@ pub(crate) fn serialize<S: Serializer>(value: &Duration, serializer: S) -> Resul
 pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Duration, D::Error> {
-    let value = deserializer.deserialize_any(Humane)?;
-    value.ok_or_else(|| D::Error::custom("this duration cannot be off"))
+    deserializer.deserialize_any(Humane)
 }
 
 /// The same for a duration that may be off.
 pub(crate) mod optional {
-    use super::{Deserializer, Duration, Humane, OFF, Serializer};
+    use super::{Deserializer, Duration, HumaneOrOff, OFF, Serializer};
 
     pub(crate) fn serialize<S: Serializer>(
         value: &Option<Duration>,
@@ -36,32 +35,43 @@ pub(crate) mod optional {
     pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
         deserializer: D,
     ) -> Result<Option<Duration>, D::Error> {
-        deserializer.deserialize_any(Humane)
+        deserializer.deserialize_any(HumaneOrOff)
     }
 }
 
 struct Humane;
 
 impl Visitor<'_> for Humane {
+    type Value = Duration;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a duration with its unit, like \"30s\", \"250ms\" or \"1h 30m\"")
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<Duration, E> {
+        humantime::parse_duration(text).map_err(|_| E::invalid_value(Unexpected::Str(text), &self))
+    }
+}
+
+struct HumaneOrOff;
+
+impl Visitor<'_> for HumaneOrOff {
     type Value = Option<Duration>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "a duration with its unit, like \"30s\", \"250ms\" or \"1h 30m\", or \"{OFF}\""
-        )
+        Humane.expecting(f)?;
+        write!(f, ", or \"{OFF}\"")
     }
 
-    fn visit_str<E: Error>(self, text: &str) -> Result<Self::Value, E> {
-        if text == OFF {
-            return Ok(None);
+    fn visit_str<E: Error>(self, text: &str) -> Result<Option<Duration>, E> {
+        match humantime::parse_duration(text) {
+            _ if text == OFF => Ok(None),
+            Ok(value) => Ok(Some(value)),
+            Err(_) => Err(E::invalid_value(Unexpected::Str(text), &self)),
         }
-        humantime::parse_duration(text)
-            .map(Some)
-            .map_err(|_| E::invalid_value(serde::de::Unexpected::Str(text), &self))
     }
 
-    fn visit_unit<E: Error>(self) -> Result<Self::Value, E> {
+    fn visit_unit<E: Error>(self) -> Result<Option<Duration>, E> {
         Ok(None)
     }
 }

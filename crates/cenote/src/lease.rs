@@ -2,9 +2,12 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::future::poll_fn;
 use std::ops::{Deref, DerefMut};
 use std::panic::Location;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use crate::breaker::Failure;
@@ -12,9 +15,9 @@ use crate::driver;
 use crate::guarded::guarded_now;
 use crate::ledger::{Condition, Grant, Manner, SlotNo, Work};
 use crate::manager::Manager;
-use crate::observer::{Callback, CallbackFailed, Discarded, Released, ReturnedLate};
+use crate::observer::{Callback, CallbackFailed, Detached, Discarded, Released, ReturnedLate};
 use crate::rt;
-use crate::shared::{Place, Shared};
+use crate::shared::{Evidence, Place, Shared};
 
 /// A resource, lent. It goes back when this is dropped: in any thread, with or without a runtime.
 ///
@@ -126,6 +129,11 @@ impl<M: Manager + 'static> Lease<M> {
             .take()
             .expect("a lease has its resource until it ends");
         let orders = this.shared.lock().detach(this.slot, rt::now());
+        let (pool, id, site) = (&*this.shared.name, this.id, this.site);
+        let event = Detached { pool, id, site };
+        this.shared
+            .observers
+            .tell(|observer| observer.detached(&event));
         this.shared.carry_out(orders, Place::Drop);
         resource
     }
@@ -143,7 +151,7 @@ impl<M: Manager + 'static> Lease<M> {
         let work = this.give_back(resource, condition, Manner::Polite);
         if let Some(work) = work {
             let mut rest = Rest(Some(Box::pin(driver::run(&this.shared, work))));
-            std::future::poll_fn(|context| rest.poll(context)).await;
+            poll_fn(|context| rest.poll(context)).await;
         }
     }
 
@@ -202,10 +210,15 @@ impl<M: Manager + 'static> Lease<M> {
         }
         shared.carry_out(orders, Place::Drop);
         match condition {
-            Condition::Good => shared.report(None, Place::Drop),
-            Condition::Broken => shared.report(Some(Failure::Return), Place::Drop),
-            // Not known before it is cleaned; and a holder who discards it has not said that the backend is bad.
-            Condition::Dirty { .. } | Condition::Discarded => {}
+            Condition::Good => {
+                let probe = returned.probe;
+                shared.report(Evidence::Accepted { probe }, Place::Drop);
+            }
+            Condition::Broken if returned.refused => {
+                shared.report(Evidence::Failed(Failure::Return), Place::Drop);
+            }
+            // Not known before it is cleaned; and neither a holder who discards it nor what was retired says that the backend is bad.
+            Condition::Broken | Condition::Dirty { .. } | Condition::Discarded => {}
         }
         returned.work
     }
@@ -237,19 +250,20 @@ impl<M: Manager + 'static> Lease<M> {
     }
 }
 
-type Job = std::pin::Pin<Box<dyn Future<Output = ()> + Send>>;
+type Job = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// What remains to be done for a polite return. Dropped midway, it goes to the pool.
 struct Rest(Option<Job>);
 
 impl Rest {
-    fn poll(&mut self, context: &mut std::task::Context<'_>) -> std::task::Poll<()> {
-        let Some(job) = &mut self.0 else {
-            return std::task::Poll::Ready(());
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        // Out while it runs: what has panicked is not run again.
+        let Some(mut job) = self.0.take() else {
+            return Poll::Ready(());
         };
         let poll = job.as_mut().poll(context);
-        if poll.is_ready() {
-            self.0 = None;
+        if poll.is_pending() {
+            self.0 = Some(job);
         }
         poll
     }

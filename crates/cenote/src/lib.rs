@@ -34,9 +34,9 @@ pub use hooks::AsyncPredicate;
 pub use lease::Lease;
 pub use manager::Manager;
 pub use observer::{
-    Acquired, BreakerChanged, Callback, CallbackFailed, Closed, Discarded, Leaked, NestedAcquire,
-    Observer, OpenFailed, Opened, Opening, PoolClosed, PoolOpened, Released, Resized, ReturnedLate,
-    TimeoutRaised,
+    Acquired, BreakerChanged, Callback, CallbackFailed, Closed, Detached, Discarded, Leaked,
+    NestedAcquire, Observer, OpenFailed, Opened, Opening, PoolClosed, PoolOpened, Released,
+    Resized, ReturnedLate, TimeoutRaised,
 };
 pub use pool::{Pool, WeakPool};
-pub use status::{Closes, Health, Holder, HolderGroup, Reason, Status, Task};
+pub use status::{Closes, Health, Holder, HolderGroup, Leftover, Reason, Status, Task};

@@ -52,7 +52,9 @@ pub trait Observer: Send + Sync + 'static {
     fn released(&self, event: &Released<'_>) {}
     /// A lease was discarded by its holder. `released` was raised just before.
     fn discarded(&self, event: &Discarded<'_>) {}
-    /// A resource has left the pool.
+    /// A lease was detached: its resource left the pool with its holder.
+    fn detached(&self, event: &Detached<'_>) {}
+    /// A resource was closed.
     fn closed(&self, event: &Closed<'_>) {}
     /// A check, a clean, a close or a hook failed, hung or panicked.
     fn callback_failed(&self, event: &CallbackFailed<'_>) {}
@@ -136,7 +138,14 @@ events! {
         /// Where it was acquired.
         site: &'static Location<'static>,
     }
-    /// A resource has left the pool.
+    /// A lease was detached: its resource left the pool with its holder.
+    Detached {
+        /// Which resource.
+        id: u64,
+        /// Where it was acquired.
+        site: &'static Location<'static>,
+    }
+    /// A resource was closed.
     Closed {
         /// Which resource.
         id: u64,

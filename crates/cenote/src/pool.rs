@@ -15,12 +15,12 @@ use crate::builder::Builder;
 use crate::config::{ConfigError, WarmUp};
 use crate::error::{AcquireError, WarmError};
 use crate::lease::Lease;
-use crate::ledger::{Orders, Outcome};
+use crate::ledger::{Cold, Orders, Outcome};
 use crate::manager::Manager;
 use crate::observer::Resized;
 use crate::rt;
 use crate::shared::{Book, Place, Shared};
-use crate::status::{Health, Holder, Reason, Status};
+use crate::status::{Health, Holder, Leftover, Reason, Status};
 use crate::upkeep;
 
 /// A pool of resources: a cheap handle, to be cloned and shared.
@@ -139,36 +139,24 @@ impl<M: Manager + 'static> Pool<M> {
     /// What is being opened is opened all the same.
     pub async fn warm(&self) -> Result<(), WarmError<M::Error>> {
         upkeep::start(&self.shared);
-        let failed_before = self.status().open_failed;
-        poll_fn(|context| {
-            let (verdict, orders) = {
+        let failed = self.status().open_failed;
+        let warmed = poll_fn(|context| {
+            let now = rt::now();
+            let (answer, orders) = {
                 let mut book = self.shared.lock();
-                let (missing, orders) = book.warm(rt::now());
-                let failed = book.status(rt::now()).open_failed > failed_before;
-                let verdict = match book.last_failure() {
-                    _ if book.is_closed() => Poll::Ready(Err(WarmError::Closed)),
-                    Some(failure) if failed && missing > 0 => {
-                        Poll::Ready(Err(WarmError::Open(failure)))
-                    }
-                    _ if missing == 0 => Poll::Ready(Ok(())),
-                    _ => Poll::Pending,
-                };
-                if verdict.is_pending() {
-                    book.watch(context.waker());
-                }
-                (verdict, orders)
+                book.watch(context.waker());
+                book.warm(failed, now)
             };
             self.shared.carry_out(orders, Place::Task);
-            match verdict {
-                Poll::Ready(Err(WarmError::Open(_)))
-                    if self.shared.limits.warm_up == WarmUp::BestEffort =>
-                {
-                    Poll::Ready(Ok(()))
-                }
-                verdict => verdict,
-            }
+            answer
         })
-        .await
+        .await;
+        match warmed {
+            Ok(()) => Ok(()),
+            Err(Cold::Closed) => Err(WarmError::Closed),
+            Err(Cold::Failed(_)) if self.shared.limits.warm_up == WarmUp::BestEffort => Ok(()),
+            Err(Cold::Failed(error)) => Err(WarmError::Open(error)),
+        }
     }
 
     /// The pool's name.
@@ -271,19 +259,20 @@ impl<M: Manager + 'static> Pool<M> {
 
     /// Makes the breaker active by hand: the pool lends.
     pub fn activate(&self) {
-        self.shared.set_breaker(BreakerState::Active, Place::here());
+        self.shared
+            .set_breaker(None, BreakerState::Active, Place::here());
     }
 
     /// Makes the breaker inactive by hand: every acquire, and everybody who waits, is told `Unavailable` at once.
     pub fn deactivate(&self) {
         self.shared
-            .set_breaker(BreakerState::Inactive, Place::here());
+            .set_breaker(None, BreakerState::Inactive, Place::here());
     }
 
     /// Lets the breaker recover by hand: at most `probes` resources are out at once until the strategy decides.
     pub fn recover(&self) {
         self.shared
-            .set_breaker(BreakerState::Recovering, Place::here());
+            .set_breaker(None, BreakerState::Recovering, Place::here());
     }
 
     /// Closes the pool for good. New acquires and everybody who waits are told `Closed` at once, what is idle is closed, and leases are closed
@@ -292,23 +281,21 @@ impl<M: Manager + 'static> Pool<M> {
         self.shared.close(Place::here());
     }
 
-    /// As [`close`](Pool::close), and waits up to `limit` until everything has come home and is closed. Answers with who still holds what: nobody,
-    /// if all went well.
+    /// As [`close`](Pool::close), and waits up to `limit` until everything has come home and is closed. Answers with what was left then:
+    /// nothing, if all went well.
     ///
     /// # Cancel safety
     /// The pool is closed by the first poll. Dropping this future only stops the waiting.
-    pub async fn close_within(&self, limit: Duration) -> Vec<Holder> {
+    pub async fn close_within(&self, limit: Duration) -> Leftover {
         upkeep::start(&self.shared);
         self.shared.close(Place::Task);
         let mut timer = pin!(rt::sleep_until(rt::now().checked_add(limit)));
         poll_fn(|context| {
+            let now = rt::now();
             let (drained, orders) = {
                 let mut book = self.shared.lock();
-                let drained = book.is_drained();
-                if !drained {
-                    book.watch(context.waker());
-                }
-                (drained, book.remind(rt::now()))
+                book.watch(context.waker());
+                (book.is_drained(), book.remind(now))
             };
             self.shared.carry_out(orders, Place::Task);
             if drained {
@@ -318,7 +305,12 @@ impl<M: Manager + 'static> Pool<M> {
             }
         })
         .await;
-        self.leases()
+        let now = rt::now();
+        let book = self.shared.lock();
+        Leftover {
+            leases: book.holders(now),
+            unfinished: book.unfinished(),
+        }
     }
 
     /// Was it closed?

@@ -11,6 +11,7 @@ use crate::breaker::{BreakerState, Failure, Recovery, Strategy, Verdict};
 use crate::config::Limits;
 use crate::driver;
 use crate::error::{AcquireError, OpenError};
+use crate::guarded::guarded_now;
 use crate::hooks::Hooks;
 use crate::ledger::{Ledger, Orders, Refusal};
 use crate::manager::Manager;
@@ -39,6 +40,16 @@ pub(crate) enum Place {
     Task,
     /// In a destructor: nothing is started, somebody else is asked to.
     Drop,
+}
+
+/// What a strategy is told.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Evidence {
+    /// A return was accepted; of a probe, or of something that was lent before.
+    Accepted {
+        probe: bool,
+    },
+    Failed(Failure),
 }
 
 impl Place {
@@ -71,6 +82,11 @@ impl<M: Manager + 'static> Shared<M> {
         if orders.ring {
             self.bell.ring(None);
         }
+        if orders.waste {
+            let waste = self.lock().take_waste();
+            // Errors are the user's, and so is their destructor. There is nobody to tell if it panics.
+            let _ = guarded_now(|| drop(waste));
+        }
     }
 
     fn do_owed_work(self: &Arc<Self>) {
@@ -83,14 +99,14 @@ impl<M: Manager + 'static> Shared<M> {
         }
     }
 
-    /// Owed work is done by whoever has a runtime: the first in line, who needs it most, or the upkeep task. If there is neither, by
-    /// the next one who comes.
+    /// Owed work is done by whoever has a runtime: the first in line, who needs it most, or the upkeep task. Both are asked, for either may
+    /// be on a runtime that nobody drives. If there is neither, the next one who comes does it.
     pub(crate) fn ask_for_help(self: &Arc<Self>) {
         let waker = self.lock().first_waker();
-        match waker {
-            Some(waker) => waker.wake(),
-            None => self.bell.ring(Some(Arc::clone(self))),
+        if let Some(waker) = waker {
+            waker.wake();
         }
+        self.bell.ring(Some(Arc::clone(self)));
     }
 
     /// Tells everybody that nothing is lent any more, and closes what is idle.
@@ -111,9 +127,15 @@ impl<M: Manager + 'static> Shared<M> {
         self.carry_out(orders, place);
     }
 
-    pub(crate) fn set_breaker(self: &Arc<Self>, to: BreakerState, place: Place) {
-        let (from, orders) = self.lock().set_breaker(to, rt::now());
-        if from != to {
+    /// By hand, or by a strategy that saw the breaker in the state `seen`.
+    pub(crate) fn set_breaker(
+        self: &Arc<Self>,
+        seen: Option<BreakerState>,
+        to: BreakerState,
+        place: Place,
+    ) {
+        let (from, orders) = self.lock().set_breaker(seen, to, rt::now());
+        if from != to && seen.is_none_or(|seen| seen == from) {
             self.observers.tell(|observer| {
                 observer.breaker_changed(&BreakerChanged {
                     pool: &self.name,
@@ -125,20 +147,23 @@ impl<M: Manager + 'static> Shared<M> {
         self.carry_out(orders, place);
     }
 
-    /// A return was accepted, or something failed: what does the strategy say?
-    pub(crate) fn report(self: &Arc<Self>, failure: Option<Failure>, place: Place) {
+    /// What does the strategy say to this?
+    pub(crate) fn report(self: &Arc<Self>, evidence: Evidence, place: Place) {
         let Some(strategy) = &self.strategy else {
             return;
         };
         let state = self.lock().breaker().state;
-        let verdict = catch_unwind(AssertUnwindSafe(|| match failure {
-            None => strategy.report_success(state, rt::now()),
-            Some(failure) => strategy.report_failure(state, failure, rt::now()),
+        let verdict = catch_unwind(AssertUnwindSafe(|| match evidence {
+            Evidence::Accepted { probe } if !probe && state == BreakerState::Recovering => {
+                Verdict::Keep
+            }
+            Evidence::Accepted { .. } => strategy.report_success(state, rt::now()),
+            Evidence::Failed(failure) => strategy.report_failure(state, failure, rt::now()),
         }));
         match verdict.unwrap_or(Verdict::Keep) {
             Verdict::Keep => {}
-            Verdict::Activate => self.set_breaker(BreakerState::Active, place),
-            Verdict::Deactivate => self.set_breaker(BreakerState::Inactive, place),
+            Verdict::Activate => self.set_breaker(Some(state), BreakerState::Active, place),
+            Verdict::Deactivate => self.set_breaker(Some(state), BreakerState::Inactive, place),
         }
     }
 
@@ -169,7 +194,11 @@ impl<M: Manager + 'static> Shared<M> {
             Some(Recovery::After(after)) if !after.is_zero() => {
                 self.lock().ask_again(Some(after), rt::now())
             }
-            Some(_) => self.set_breaker(BreakerState::Recovering, Place::Task),
+            Some(_) => self.set_breaker(
+                Some(BreakerState::Inactive),
+                BreakerState::Recovering,
+                Place::Task,
+            ),
         }
     }
 

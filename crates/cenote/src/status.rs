@@ -242,6 +242,23 @@ impl fmt::Display for Holder {
     }
 }
 
+/// What was left when the time of a [`close_within`](crate::Pool::close_within) was over.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct Leftover {
+    /// Who still holds what, the longest first.
+    pub leases: Vec<Holder>,
+    /// How many resources were still being opened, checked, cleaned or closed.
+    pub unfinished: usize,
+}
+
+impl Leftover {
+    /// Is everything home and closed?
+    pub fn is_empty(&self) -> bool {
+        self.leases.is_empty() && self.unfinished == 0
+    }
+}
+
 /// All living leases that were acquired at one place in the code.
 #[derive(Clone, Debug)]
 #[non_exhaustive]

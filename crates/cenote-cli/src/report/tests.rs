@@ -16,8 +16,7 @@ fn summary() -> Summary {
             balance: 7,
         },
         before_close: Status::default(),
-        after_close: Status::default(),
-        left_out: Vec::new(),
+        leftover: Leftover::default(),
     }
 }
 
@@ -50,7 +49,7 @@ fn half_a_transaction_is_an_error() {
 #[test]
 fn a_connection_that_is_not_closed_is_an_error() {
     let mut summary = summary();
-    summary.after_close.closing = 1;
+    summary.leftover.unfinished = 1;
 
     let error = summary.verdict().unwrap_err();
 

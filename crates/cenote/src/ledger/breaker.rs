@@ -31,17 +31,19 @@ impl<R, F: Clone> Ledger<R, F> {
         &self.breaker
     }
 
-    /// Changes the state; answers with the one before. Whoever waits is told of `Inactive` at once, also those who were granted
-    /// something and have not taken it yet.
+    /// Changes the state, unless it is no longer `from`; answers with the one before. Whoever waits is told of `Inactive` at once, also
+    /// those who were granted something and have not taken it yet.
     pub(crate) fn set_breaker(
         &mut self,
+        from: Option<BreakerState>,
         next: BreakerState,
         now: Instant,
     ) -> (BreakerState, Orders) {
         let mut orders = Orders::default();
         let before = self.breaker.state;
-        if before != next {
-            let cause = self.failing.as_ref().map(|failing| failing.failure.clone());
+        if before != next && from.is_none_or(|from| from == before) {
+            let cause = self.last_failure();
+            self.waste.extend(self.breaker.cause.take());
             self.breaker = Breaker {
                 state: next,
                 since: now,
@@ -58,6 +60,7 @@ impl<R, F: Clone> Ledger<R, F> {
                 }
             }
             self.serve(now, &mut orders);
+            self.due_next(now, &mut orders);
         }
         (before, self.finish(orders, now))
     }

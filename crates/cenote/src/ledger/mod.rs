@@ -10,7 +10,7 @@
 //!   each who waits or there is no room for more.
 //! - **I3 first come, first served**; a ticket that ends leaves no trace.
 //! - **I4 one slot, one holder**: `Leased` = living leases + unclaimed grants.
-//! - **I5** no user code, no wake, no drop of a resource under the lock.
+//! - **I5** no user code, no wake, no drop of a resource, a waker or an error under the lock.
 //! - **I6** after `close` nothing becomes leased, idle or checked.
 //! - **I7** every grant ends: claimed, passed on, or shelved.
 //!
@@ -29,6 +29,7 @@ mod way_out;
 mod whole;
 
 use std::collections::VecDeque;
+use std::mem;
 use std::sync::Arc;
 use std::task::Waker;
 use std::time::{Duration, Instant};
@@ -41,6 +42,7 @@ pub(crate) use queue::Ticket;
 use queue::{Fate, Queue};
 pub(crate) use slot::{Asker, SlotNo};
 use slot::{Slot, State};
+pub(crate) use upkeep::Cold;
 pub(crate) use view::Report;
 pub(crate) use way_in::{Answer, Claim, Grant, Refusal};
 pub(crate) use way_out::{AfterFailure, Condition, Manner, Outcome};
@@ -50,8 +52,9 @@ use crate::config::{IdleOrder, Limits};
 use crate::status::{Reason, Status};
 
 /// After this long a resource on its way counts as held up, and another is opened beside it if there is room, so that one hung open,
-/// check or clean never blocks those who wait. Far longer than a healthy open takes.
-const HELD_UP_AFTER: Duration = Duration::from_secs(1);
+/// check or clean never blocks those who wait. Far longer than a healthy open takes. Whoever waits looks again this often, so that it depends
+/// on nobody else.
+pub(crate) const HELD_UP_AFTER: Duration = Duration::from_secs(1);
 
 /// `F` is what a failed open is told by.
 #[derive(Debug)]
@@ -70,7 +73,13 @@ pub(crate) struct Ledger<R, F> {
     closed: bool,
     suspended: bool,
     paused: bool,
-    failing: Option<Failing<F>>,
+    failing: Option<Failing>,
+    /// The last error of an open, whatever came after.
+    last_failure: Option<F>,
+    /// Errors that nobody needs any more. User code, so they are not dropped under the lock.
+    waste: Vec<F>,
+    /// The last round of upkeep left something undone because somebody waited.
+    stepped_back: bool,
     /// When something last came back or was opened.
     progressed_at: Option<Instant>,
     /// When the upkeep task will wake by itself.
@@ -83,11 +92,10 @@ pub(crate) struct Ledger<R, F> {
     rng: Rng,
 }
 
-/// Opening fails: since when, with what, and how long the next tries are put off.
+/// Opening fails: since when, and how long the next tries are put off.
 #[derive(Debug)]
-struct Failing<F> {
+struct Failing {
     since: Instant,
-    failure: F,
     retry: Backoff,
     refill: Backoff,
     refill_at: Instant,
@@ -109,6 +117,9 @@ impl<R, F: Clone> Ledger<R, F> {
             suspended: false,
             paused: false,
             failing: None,
+            last_failure: None,
+            waste: Vec::new(),
+            stepped_back: false,
             progressed_at: None,
             wakes_at: None,
             watchers: Vec::new(),
@@ -126,6 +137,10 @@ impl<R, F: Clone> Ledger<R, F> {
     /// Whom to ask to do the owed work where there is no runtime at hand: the first in line, who has an interest in it.
     pub(crate) fn first_waker(&self) -> Option<Waker> {
         self.queue.first().map(|waiter| waiter.waker.clone())
+    }
+
+    pub(crate) fn take_waste(&mut self) -> Vec<F> {
+        mem::take(&mut self.waste)
     }
 
     /// The orders of an entry that changes nothing: is there owed work?
@@ -229,14 +244,18 @@ impl<R, F: Clone> Ledger<R, F> {
     /// Puts an idle slot on the shelf, where it belongs by its last use: a check does not make it look used.
     fn shelve(&mut self, slot: SlotNo, now: Instant, orders: &mut Orders) {
         self.become_state(slot, State::Idle, now);
-        let Slot {
-            used_at, proven_at, ..
-        } = self.slots[slot];
-        if let Some(timeout) = self.limits.idle_timeout {
-            self.due(used_at + timeout, orders);
-        }
-        if let Some(interval) = self.limits.heartbeat_interval {
-            self.due(proven_at + interval, orders);
+        let entry = &self.slots[slot];
+        let used_at = entry.used_at;
+        let dates = [
+            self.limits.idle_timeout.map(|timeout| used_at + timeout),
+            self.limits
+                .heartbeat_interval
+                .map(|interval| entry.proven_at + interval),
+            entry.expires_at,
+            entry.retire_at,
+        ];
+        if let Some(at) = dates.into_iter().flatten().min() {
+            self.due(at, orders);
         }
         let place = match self.shelf.back() {
             Some(last) if self.slots[*last].used_at > used_at => self
@@ -271,6 +290,7 @@ impl<R, F: Clone> Ledger<R, F> {
             self.assert_sound(now);
         }
         orders.owed = !self.owed.is_empty();
+        orders.waste = !self.waste.is_empty();
         orders
     }
 }

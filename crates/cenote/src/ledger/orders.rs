@@ -17,6 +17,8 @@ pub(crate) struct Orders {
     pub(crate) owed: bool,
     /// The upkeep task sleeps for too long: wake it.
     pub(crate) ring: bool,
+    /// There is something to be dropped outside the lock.
+    pub(crate) waste: bool,
 }
 
 impl Orders {
@@ -59,6 +61,7 @@ pub(crate) enum Work<R> {
         id: u64,
         resource: R,
         clean: bool,
+        probe: bool,
     },
     /// Close a resource.
     Close {

@@ -1,9 +1,10 @@
 //! Upkeep's part of the ledger: what is due, and when the next thing will be.
 
+use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use super::slot::{SlotNo, State};
-use super::{HELD_UP_AFTER, Ledger, Orders};
+use super::{Ledger, Orders};
 use crate::breaker::BreakerState;
 use crate::status::{Holder, Reason};
 
@@ -15,6 +16,13 @@ const HEARTBEATS_AT_ONCE: usize = 2;
 
 /// Upkeep never spins, whatever is due.
 const SHORTEST_SLEEP: Duration = Duration::from_millis(1);
+
+/// Why a warm-up ended early.
+#[derive(Debug)]
+pub(crate) enum Cold<F> {
+    Closed,
+    Failed(F),
+}
 
 /// What a round of upkeep came to.
 #[derive(Debug)]
@@ -33,7 +41,8 @@ impl<R, F: Clone> Ledger<R, F> {
         if !self.closed && !self.paused {
             leaked = self.leaked(now);
             self.evict(now);
-            if self.queue.is_empty() {
+            self.stepped_back = !self.queue.is_empty();
+            if !self.stepped_back {
                 self.replace(now);
                 self.refill(now);
                 self.heartbeat(now);
@@ -63,17 +72,32 @@ impl<R, F: Clone> Ledger<R, F> {
         self.finish(orders, now)
     }
 
-    /// Opens that are wanted now for a warm-up. Answers with how many are still missing of `min_size`.
-    pub(crate) fn warm(&mut self, now: Instant) -> (usize, Orders) {
+    /// One look at a warm-up that began when `failed` opens had failed: done, failed, or more is opened.
+    pub(crate) fn warm(
+        &mut self,
+        failed: u64,
+        now: Instant,
+    ) -> (Poll<Result<(), Cold<F>>>, Orders) {
         let ready = self.total() - self.count(State::Opening);
         let missing = self.limits.min_size.saturating_sub(ready);
-        for _ in self.count(State::Opening)..missing {
-            if self.closed || !self.has_room() {
-                break;
+        let failure = self
+            .last_failure
+            .clone()
+            .filter(|_| self.counts.open_failed > failed);
+        let answer = match failure {
+            _ if self.closed => Poll::Ready(Err(Cold::Closed)),
+            Some(failure) => Poll::Ready(Err(Cold::Failed(failure))),
+            None if missing == 0 => Poll::Ready(Ok(())),
+            None => {
+                for _ in self.count(State::Opening)..missing {
+                    if self.has_room() {
+                        self.reserve(true, now);
+                    }
+                }
+                Poll::Pending
             }
-            self.reserve(true, now);
-        }
-        (missing, self.finish(Orders::default(), now))
+        };
+        (answer, self.finish(Orders::default(), now))
     }
 
     /// How many resources `min_size` and `min_idle` ask for beyond what is here or on its way. While opening fails and nothing is
@@ -205,19 +229,6 @@ impl<R, F: Clone> Ledger<R, F> {
         let mut next = now + self.limits.upkeep_interval;
         let mut sooner = |at: Option<Instant>| next = next.min(at.unwrap_or(next));
         sooner(self.breaker.ask_at);
-        if !self.queue.is_empty() && self.occupied() < self.max_size {
-            let on_their_way = self
-                .slots
-                .iter()
-                .filter(|slot| {
-                    matches!(
-                        slot.state,
-                        State::Opening | State::Checking | State::Cleaning
-                    )
-                })
-                .map(|slot| slot.since + HELD_UP_AFTER);
-            sooner(on_their_way.filter(|at| *at > now).min());
-        }
         if self.paused {
             return Some(next);
         }

@@ -142,18 +142,20 @@ impl<R, F: Clone> Ledger<R, F> {
             .count();
         let opening = self.count(State::Opening);
         let checking = opening + self.count(State::Checking);
-        let cleaning = checking + self.count(State::Cleaning) + self.count(State::Closing);
+        let cleaning = checking + self.count(State::Cleaning);
+        let closing = cleaning + self.count(State::Closing);
         match ahead {
             ahead if ahead < opening => Phase::Opening,
             ahead if ahead < checking => Phase::Checking,
             ahead if ahead < cleaning => Phase::Cleaning,
+            ahead if ahead < closing => Phase::Closing,
             _ => Phase::Queued,
         }
     }
 
     /// The last error of an open, unless one succeeded since.
     pub(crate) fn last_failure(&self) -> Option<F> {
-        self.failing.as_ref().map(|failing| failing.failure.clone())
+        self.last_failure.clone().filter(|_| self.failing.is_some())
     }
 
     pub(super) fn held_by(&self, owner: Owner) -> impl Iterator<Item = Asker> {
@@ -168,6 +170,17 @@ impl<R, F: Clone> Ledger<R, F> {
     pub(super) fn closes_circle(&self, asker: Asker, now: Instant) -> Option<Vec<Holder>> {
         let holds = self.held_by(asker.owner?).next().is_some();
         (holds && self.is_circle()).then(|| self.holders(now))
+    }
+
+    /// The same for one who was just given a lease while another of its acquires is still in line. Looked for only while few wait: behind
+    /// a long line it would cost every claim, and the timeout error names the circle all the same.
+    pub(super) fn circle_closed_by_grant(&self, slot: SlotNo, now: Instant) -> Option<Vec<Holder>> {
+        if self.queue.is_empty() || self.queue.len() > self.max_size {
+            return None;
+        }
+        let owner = Some(self.slots[slot].asker?.owner?);
+        let waits = self.queue.line().any(|waiter| waiter.asker.owner == owner);
+        (waits && self.is_circle()).then(|| self.holders(now))
     }
 
     /// Is every lease held by somebody who waits in this line, and nothing else on its way?

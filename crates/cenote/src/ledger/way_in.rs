@@ -34,6 +34,8 @@ pub(crate) struct Grant<R> {
     pub(crate) opened_at: Instant,
     pub(crate) uses: u64,
     pub(crate) waited: Duration,
+    /// If taking it closed a circle of holders who all wait for this pool, here they are.
+    pub(crate) nested: Option<Vec<Holder>>,
 }
 
 /// Why there will be no lease.
@@ -113,6 +115,10 @@ impl<R, F: Clone> Ledger<R, F> {
         now: Instant,
     ) -> (Poll<Claim<R, F>>, Orders) {
         let mut orders = Orders::default();
+        if let Fate::Waiting = self.queue.waiter(ticket).fate {
+            // What was on its way may be held up by now.
+            self.serve(now, &mut orders);
+        }
         let waiter = self.queue.waiter(ticket);
         let claim = match waiter.fate {
             Fate::Waiting => {
@@ -145,8 +151,10 @@ impl<R, F: Clone> Ledger<R, F> {
     pub(crate) fn withdraw(&mut self, ticket: Ticket, now: Instant) -> Orders {
         let mut orders = Orders::default();
         self.counts.cancelled += 1;
-        if let Fate::Granted(slot) = self.leave(ticket, now, &mut orders) {
-            self.place(slot, now, &mut orders);
+        match self.leave(ticket, now, &mut orders) {
+            Fate::Granted(slot) => self.place(slot, now, &mut orders),
+            Fate::Failed(failure) => self.waste.push(failure),
+            Fate::Waiting | Fate::Unavailable | Fate::Closed => {}
         }
         self.finish(orders, now)
     }
@@ -174,9 +182,6 @@ impl<R, F: Clone> Ledger<R, F> {
                 None if self.has_room() => self.reserve(false, now),
                 None => break,
             }
-        }
-        if self.occupied() < self.max_size {
-            self.due(now + HELD_UP_AFTER, orders);
         }
     }
 
@@ -312,6 +317,7 @@ impl<R, F: Clone> Ledger<R, F> {
             opened_at: slot.opened_at,
             uses: slot.uses,
             waited,
+            nested: None,
         }
     }
 
@@ -320,7 +326,11 @@ impl<R, F: Clone> Ledger<R, F> {
         let waited = now.saturating_duration_since(self.queue.waiter(ticket).since);
         match self.leave(ticket, now, orders) {
             Fate::Waiting => unreachable!("bug: the fate is decided"),
-            Fate::Granted(slot) => Ok(self.take(slot, waited, now, orders)),
+            Fate::Granted(slot) => {
+                let mut grant = self.take(slot, waited, now, orders);
+                grant.nested = self.circle_closed_by_grant(slot, now);
+                Ok(grant)
+            }
             Fate::Failed(failure) => Err(Refusal::Open(failure)),
             Fate::Unavailable => Err(self.unavailable(now)),
             Fate::Closed => Err(Refusal::Closed),
@@ -330,6 +340,9 @@ impl<R, F: Clone> Ledger<R, F> {
     fn leave(&mut self, ticket: Ticket, now: Instant, orders: &mut Orders) -> Fate<F> {
         let waiter = self.queue.leave(ticket);
         orders.spend(waiter.waker);
+        if self.stepped_back && self.queue.is_empty() {
+            self.due(now, orders);
+        }
         self.counts.wait_time += now.saturating_duration_since(waiter.since);
         waiter.fate
     }
@@ -338,7 +351,11 @@ impl<R, F: Clone> Ledger<R, F> {
         let breaker = &self.breaker;
         Refusal::Unavailable {
             since: now.saturating_duration_since(breaker.since),
-            retry_after: breaker.ask_at.map(|at| at.saturating_duration_since(now)),
+            // Before the strategy was asked, nobody can say when.
+            retry_after: breaker
+                .ask_at
+                .filter(|at| *at > breaker.since)
+                .map(|at| at.saturating_duration_since(now)),
             cause: breaker.cause.clone(),
         }
     }

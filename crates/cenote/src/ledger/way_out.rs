@@ -38,6 +38,10 @@ pub(crate) struct Returned<R> {
     pub(crate) held: Duration,
     /// It had been reported as leaked.
     pub(crate) late: bool,
+    /// It was lent while the breaker recovered.
+    pub(crate) probe: bool,
+    /// It was closed because it is broken, and for no other reason.
+    pub(crate) refused: bool,
     /// What the one who returns it has to do, if that was the manner.
     pub(crate) work: Option<Work<R>>,
 }
@@ -45,7 +49,10 @@ pub(crate) struct Returned<R> {
 /// What came of a check or a clean.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
+    /// It may be lent as it is.
     Fit,
+    /// It lives, but the hook was not asked.
+    Alive,
     Unfit(Reason),
 }
 
@@ -79,18 +86,20 @@ impl<R, F: Clone> Ledger<R, F> {
         let late = entry.overdue;
         entry.asker = None;
         entry.label = None;
-        entry.probe = false;
+        let probe = mem::take(&mut entry.probe);
         entry.used_at = now;
         entry.proven_at = now;
         entry.suspect = false;
         self.counts.released += 1;
         self.progressed_at = Some(now);
 
+        let worn = self.worn(slot, now);
         let unfit = match condition {
             _ if self.closed => Some(Reason::PoolClosed),
+            _ if worn == Some(Reason::Invalidated) => worn,
             Condition::Discarded => Some(Reason::Discarded),
             Condition::Broken => Some(Reason::Broken),
-            Condition::Good | Condition::Dirty { .. } => self.worn(slot, now),
+            Condition::Good | Condition::Dirty { .. } => worn,
         };
         if condition == Condition::Discarded {
             self.counts.discarded += 1;
@@ -104,6 +113,7 @@ impl<R, F: Clone> Ledger<R, F> {
                     id: self.slots[slot].id,
                     resource,
                     clean,
+                    probe,
                 })
             }
             (None, _) => {
@@ -119,7 +129,16 @@ impl<R, F: Clone> Ledger<R, F> {
         if manner == Manner::Dropped {
             self.owed.extend(work.take());
         }
-        (Returned { held, late, work }, self.finish(orders, now))
+        (
+            Returned {
+                held,
+                late,
+                probe,
+                refused: unfit == Some(Reason::Broken),
+                work,
+            },
+            self.finish(orders, now),
+        )
     }
 
     /// A lease leaves the pool together with its resource.
@@ -188,15 +207,18 @@ impl<R, F: Clone> Ledger<R, F> {
     ) -> (AfterFailure, Orders) {
         let mut orders = Orders::default();
         self.counts.open_failed += 1;
-        let failing = self.failing.get_or_insert_with(|| Failing {
+        let before = self.last_failure.replace(failure.clone());
+        self.waste.extend(before);
+        let failing = self.failing.get_or_insert(Failing {
             since: now,
-            failure: failure.clone(),
             retry: RETRY,
             refill: REFILL,
             refill_at: now,
         });
-        failing.failure = failure.clone();
-        failing.refill_at = now + failing.refill.next(&mut self.rng);
+        // Those of one round count once.
+        if failing.refill_at <= now {
+            failing.refill_at = now + failing.refill.next(&mut self.rng);
+        }
         let after = if self.closed
             || self.queue.is_empty()
             || self.limits.on_open_error == OnOpenError::Fail
@@ -231,10 +253,14 @@ impl<R, F: Clone> Ledger<R, F> {
         let entry = &mut self.slots[slot];
         entry.resource = Some(resource);
         match outcome {
-            Outcome::Fit => {
+            Outcome::Fit | Outcome::Alive => {
                 entry.proven_at = now;
                 entry.suspect = false;
-                self.place(slot, now, &mut orders);
+                if outcome == Outcome::Alive && self.asks {
+                    self.restore(slot, now, &mut orders);
+                } else {
+                    self.place(slot, now, &mut orders);
+                }
                 self.due_next(now, &mut orders);
             }
             Outcome::Unfit(reason) => {
@@ -253,7 +279,7 @@ impl<R, F: Clone> Ledger<R, F> {
     pub(crate) fn put_back(&mut self, slot: SlotNo, resource: R, now: Instant) -> Orders {
         let mut orders = Orders::default();
         self.slots[slot].resource = Some(resource);
-        self.place(slot, now, &mut orders);
+        self.restore(slot, now, &mut orders);
         self.finish(orders, now)
     }
 
@@ -289,6 +315,16 @@ impl<R, F: Clone> Ledger<R, F> {
             None => self.shelve(slot, now, orders),
         }
         // Its state has changed, so another may be opened, or lent as a probe.
+        self.serve(now, orders);
+    }
+
+    /// Puts a resource back on the shelf, from where it is vetted before it is lent.
+    fn restore(&mut self, slot: SlotNo, now: Instant, orders: &mut Orders) {
+        if self.closed {
+            self.retire(slot, Reason::PoolClosed, now);
+        } else {
+            self.shelve(slot, now, orders);
+        }
         self.serve(now, orders);
     }
 

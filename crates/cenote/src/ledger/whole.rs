@@ -111,6 +111,11 @@ impl<R, F: Clone> Ledger<R, F> {
         self.occupied() == 0
     }
 
+    /// How many slots are neither free nor leased: opening, checking, cleaning or closing.
+    pub(crate) fn unfinished(&self) -> usize {
+        self.occupied() - self.count(State::Leased) - self.count(State::Idle)
+    }
+
     /// Sends everybody who waits away. Answers with the slots that were granted to some of them.
     pub(super) fn turn_away(
         &mut self,

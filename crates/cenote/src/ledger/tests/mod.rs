@@ -181,7 +181,7 @@ impl World {
             955..970 => {
                 use BreakerState::{Active, Inactive, Recovering};
                 let next = [Active, Active, Inactive, Recovering][self.rng.usize(0..4)];
-                let (_, orders) = self.ledger.set_breaker(next, self.now);
+                let (_, orders) = self.ledger.set_breaker(None, next, self.now);
                 self.obey(orders);
             }
             970..975 => self.ledger.pause(),

@@ -235,7 +235,9 @@ impl World {
         self.obey(orders);
         let orders = self.ledger.unpause(self.now);
         self.obey(orders);
-        let (_, orders) = self.ledger.set_breaker(BreakerState::Active, self.now);
+        let (_, orders) = self
+            .ledger
+            .set_breaker(None, BreakerState::Active, self.now);
         self.obey(orders);
         self.drain();
         let max_size = self.ledger.status(self.now).max_size;

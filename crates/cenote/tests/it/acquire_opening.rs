@@ -1,0 +1,290 @@
+//! Acquire by opening: it is the pool's own job, the caller takes whichever comes first, and a failure is told.
+
+use std::error::Error;
+use std::future::Future;
+use std::time::{Duration, Instant};
+
+use cenote::{AcquireError, Lease, OnOpenError, OpenError};
+use cenote_testkit::clock::{advance, settle};
+use cenote_testkit::{Call, Fault, Gate, Rig};
+
+const MS: Duration = Duration::from_millis(1);
+const SECOND: Duration = Duration::from_secs(1);
+
+#[expect(clippy::disallowed_methods, reason = "a test measures tokio's clock")]
+fn now() -> Instant {
+    tokio::time::Instant::now().into_std()
+}
+
+async fn timed<T>(future: impl Future<Output = T>) -> (T, Duration) {
+    let started = now();
+    let value = future.await;
+    (value, now() - started)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_caller_that_gives_up_does_not_waste_the_open() {
+    let rig = Rig::with_max_size(1);
+    rig.backend.always(Call::Open, Gate::Slow(50 * MS));
+
+    for _ in 0..4 {
+        let gave_up = rig.pool.acquire_timeout(10 * MS).await;
+        assert!(matches!(gave_up, Err(AcquireError::TimedOut(_))));
+    }
+    let lease = rig.pool.acquire_timeout(11 * MS).await.unwrap();
+
+    assert_eq!(Lease::id(&lease), 1);
+    assert_eq!(rig.backend.calls(Call::Open), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_open_whose_caller_is_gone_ends_on_the_shelf() {
+    let rig = Rig::with_max_size(3);
+    rig.backend.always(Call::Open, Gate::Slow(50 * MS));
+    let callers = [rig.wait(), rig.wait(), rig.wait()];
+    settle().await;
+
+    drop(callers);
+    advance(51 * MS).await;
+
+    let status = rig.pool.status();
+    assert_eq!((status.idle, status.cancelled), (3, 3));
+    rig.assert_full_service().await;
+    assert_eq!(rig.backend.calls(Call::Open), 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_waiter_takes_a_returned_one_that_comes_before_its_open_is_done() {
+    let rig = Rig::with_max_size(2);
+    let held = rig.acquire().await;
+    rig.backend.once(Call::Open, Gate::Slow(50 * MS));
+    let waiting = rig.wait();
+    advance(10 * MS).await;
+
+    drop(held);
+    let (lease, waited) = timed(waiting).await;
+
+    assert_eq!(Lease::id(&lease.unwrap()), 1);
+    assert_eq!(waited, Duration::ZERO);
+    advance(50 * MS).await;
+    assert_eq!(rig.pool.status().idle, 2, "the open is not wasted");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_waiter_takes_an_opened_one_that_comes_before_a_return() {
+    let rig = Rig::with_max_size(2);
+    let _held = rig.acquire().await;
+    rig.backend.once(Call::Open, Gate::Slow(50 * MS));
+
+    let (lease, waited) = timed(rig.acquire()).await;
+
+    assert_eq!(Lease::id(&lease), 2);
+    assert!(waited >= 50 * MS && waited <= 52 * MS);
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_waiter_has_one_open_and_no_more() {
+    let rig = Rig::with_max_size(10);
+    rig.backend.always(Call::Open, Gate::Slow(50 * MS));
+
+    let waiting = [rig.wait(), rig.wait(), rig.wait()];
+    settle().await;
+    assert_eq!(rig.pool.status().opening, 3);
+    advance(200 * MS).await;
+    for waiter in waiting {
+        drop(waiter.await.unwrap());
+    }
+
+    assert_eq!(rig.backend.calls(Call::Open), 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn at_most_max_opening_run_at_once() {
+    let rig = Rig::new(|pool| pool.max_size(10).max_opening(2));
+    rig.backend.always(Call::Open, Gate::Slow(100 * MS));
+    let mut tasks = Vec::new();
+    for _ in 0..6 {
+        let pool = rig.pool.clone();
+        tasks.push(tokio::spawn(async move { pool.acquire().await }));
+    }
+
+    let mut held = Vec::new();
+    let mut done = 0;
+    for _ in 0..3 {
+        advance(50 * MS).await;
+        assert_eq!(rig.pool.status().opening, 2);
+        assert_eq!(rig.backend.alive(), done);
+        advance(51 * MS).await;
+        done += 2;
+    }
+    for task in tasks {
+        held.push(task.await.unwrap().unwrap());
+    }
+
+    assert_eq!(rig.pool.status().in_use, 6);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_hung_open_is_passed_by_another_where_there_is_room() {
+    let rig = Rig::with_max_size(2);
+    rig.backend.once(Call::Open, Gate::Hang);
+
+    let (lease, waited) = timed(rig.acquire()).await;
+
+    assert!(waited >= SECOND && waited <= SECOND + 2 * MS, "{waited:?}");
+    assert_eq!(rig.pool.status().opening, 1, "the hung one is still there");
+    drop(lease);
+    advance(10 * SECOND).await;
+    assert_eq!(rig.pool.status().opening, 0);
+    rig.assert_full_service().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn as_many_hung_opens_as_may_run_end_by_open_timeout() {
+    let rig = Rig::new(|pool| {
+        pool.max_size(10)
+            .max_opening(2)
+            .open_timeout(3 * SECOND)
+            .on_open_error(OnOpenError::Retry)
+    });
+    rig.backend.once(Call::Open, Gate::Hang);
+    rig.backend.once(Call::Open, Gate::Hang);
+
+    let (lease, waited) = timed(rig.pool.acquire()).await;
+
+    drop(lease.unwrap());
+    assert!(waited >= 3 * SECOND && waited < 4 * SECOND, "{waited:?}");
+    rig.assert_full_service().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_open_that_takes_too_long_says_so() {
+    let rig = Rig::new(|pool| pool.max_size(1).open_timeout(2 * SECOND));
+    rig.backend.once(Call::Open, Gate::Hang);
+
+    let (told, waited) = timed(rig.pool.acquire()).await;
+
+    let Err(AcquireError::Open { error, .. }) = told else {
+        panic!("the open was to time out");
+    };
+    assert!(matches!(error, OpenError::TimedOut(limit) if limit == 2 * SECOND));
+    assert!(waited >= 2 * SECOND && waited <= 2 * SECOND + 2 * MS);
+    rig.assert_full_service().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_failed_open_is_told_at_once_with_its_cause() {
+    let rig = Rig::with_max_size(1);
+    rig.backend.once(Call::Open, Gate::Fail);
+
+    let (told, waited) = timed(rig.pool.acquire()).await;
+
+    let error = told.unwrap_err();
+    assert!(error.is_retryable());
+    let cause = error.source().unwrap().downcast_ref::<Fault>();
+    assert_eq!((cause, waited), (Some(&Fault(Call::Open)), Duration::ZERO));
+    rig.assert_full_service().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_panicking_open_is_told_with_its_message() {
+    let rig = Rig::with_max_size(1);
+    rig.backend.once(Call::Open, Gate::Panic);
+
+    let told = rig.pool.acquire().await;
+
+    let Err(AcquireError::Open { error, .. }) = told else {
+        panic!("the open was to panic");
+    };
+    assert!(matches!(&error, OpenError::Panicked(text) if text.contains("the backend panicked")));
+    rig.assert_full_service().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_failed_open_is_told_to_the_oldest_and_the_next_gets_its_own_try() {
+    let rig = Rig::with_max_size(1);
+    let held = rig.acquire().await;
+    let (first, second, third) = (rig.wait(), rig.wait(), rig.wait());
+    rig.backend.once(Call::Open, Gate::Fail);
+    rig.backend.once(Call::Open, Gate::Fail);
+
+    Lease::discard(held);
+
+    assert!(matches!(first.await, Err(AcquireError::Open { .. })));
+    assert!(matches!(second.await, Err(AcquireError::Open { .. })));
+    let served = third.await.unwrap();
+    assert_eq!(served.serial, 2);
+    assert_eq!(rig.pool.status().open_failed, 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_failed_open_is_told_to_one_caller() {
+    let rig = Rig::with_max_size(4);
+    rig.backend.always(Call::Open, Gate::Slow(10 * MS));
+    rig.backend.once(Call::Open, Gate::Fail);
+    let waiting = [rig.wait(), rig.wait(), rig.wait()];
+
+    let mut told = Vec::new();
+    for waiter in waiting {
+        told.push(waiter.await.map(|lease| lease.serial).is_ok());
+    }
+
+    assert_eq!(told, [false, true, true]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn retry_opens_again_until_it_succeeds() {
+    let rig = Rig::new(|pool| pool.max_size(1).on_open_error(OnOpenError::Retry));
+    for gate in [Gate::Fail, Gate::Panic, Gate::Fail] {
+        rig.backend.once(Call::Open, gate);
+    }
+
+    let (lease, waited) = timed(rig.acquire()).await;
+
+    assert_eq!(lease.serial, 1);
+    assert_eq!(rig.pool.status().open_failed, 3);
+    assert!(waited > 20 * MS && waited < SECOND, "{waited:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn retry_backs_off_until_the_deadline_and_tells_the_last_error() {
+    let rig = Rig::new(|pool| pool.max_size(1).on_open_error(OnOpenError::Retry));
+    rig.backend.always(Call::Open, Gate::Fail);
+
+    let (told, waited) = timed(rig.pool.acquire_timeout(4 * SECOND)).await;
+
+    let tries = rig.backend.calls(Call::Open);
+    assert!((5..=14).contains(&tries), "{tries} tries in four seconds");
+    assert!(waited >= 4 * SECOND && waited <= 4 * SECOND + 2 * MS);
+    let error = told.unwrap_err();
+    assert!(matches!(error, AcquireError::TimedOut(_)));
+    let open = error.source().unwrap();
+    let cause = open.source().unwrap().downcast_ref::<Fault>();
+    assert_eq!(cause, Some(&Fault(Call::Open)));
+    rig.assert_full_service().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn retry_serves_the_waiter_by_a_return_if_that_comes_first() {
+    let rig = Rig::new(|pool| pool.max_size(2).on_open_error(OnOpenError::Retry));
+    let held = rig.acquire().await;
+    rig.backend.always(Call::Open, Gate::Fail);
+    let waiting = rig.wait();
+    advance(500 * MS).await;
+
+    drop(held);
+
+    assert_eq!(Lease::id(&waiting.await.unwrap()), 1);
+    rig.assert_full_service().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_success_forgets_the_last_open_error() {
+    let rig = Rig::new(|pool| pool.max_size(1).on_open_error(OnOpenError::Retry));
+    rig.backend.once(Call::Open, Gate::Fail);
+    let _held = rig.acquire().await;
+
+    let told = rig.pool.acquire_timeout(10 * MS).await.unwrap_err();
+
+    assert!(told.source().is_none());
+}

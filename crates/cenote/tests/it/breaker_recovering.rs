@@ -1,0 +1,161 @@
+//! A recovering breaker: as many probes as allowed and never more, and what becomes of those who wait.
+
+use std::time::Duration;
+
+use cenote::{AcquireError, Lease, Pool};
+use cenote_testkit::clock::advance;
+use cenote_testkit::{GatedManager, Rig};
+
+const SECOND: Duration = Duration::from_secs(1);
+
+#[tokio::test(start_paused = true)]
+async fn recovering_lends_as_many_probes_as_allowed_and_never_more() {
+    let rig = Rig::new(|pool| pool.max_size(5).probes(2));
+    rig.pool.recover();
+    let mut probes = vec![rig.acquire().await, rig.acquire().await];
+    let mut waiting: Vec<_> = (0..3).map(|_| rig.wait()).collect();
+
+    advance(3 * SECOND).await;
+    assert!(rig.pool.try_acquire().unwrap().is_none());
+    assert!(!waiting.iter_mut().any(|waiting| waiting.is_served()));
+    assert_eq!(rig.pool.status().in_use, 2);
+    assert_eq!(rig.backend.peak(), 2, "nothing is opened for who may not");
+
+    for first in waiting {
+        drop(probes.remove(0));
+        assert_eq!(rig.pool.status().in_use, 2, "one back, one out");
+        probes.push(first.await.unwrap());
+    }
+    drop(probes);
+    rig.pool.activate();
+    rig.assert_full_service().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn recovering_lends_no_more_probes_than_allowed_whatever_is_idle() {
+    let rig = Rig::new(|pool| pool.max_size(5).probes(1));
+    let warm: Vec<_> = [(); 3].map(|()| rig.acquire()).into_iter().collect();
+    let mut leases = Vec::new();
+    for lease in warm {
+        leases.push(lease.await);
+    }
+    drop(leases);
+    rig.pool.recover();
+
+    let probe = rig.pool.try_acquire().unwrap();
+    let more = rig.pool.try_acquire().unwrap();
+
+    assert!(probe.is_some());
+    assert!(more.is_none());
+    assert_eq!(rig.pool.status().idle, 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_probe_that_ends_in_any_way_makes_room_for_the_next() {
+    let ends: [fn(Lease<_>); 4] = [
+        drop,
+        Lease::discard,
+        |lease| drop(Lease::detach(lease)),
+        |mut lease: Lease<GatedManager>| lease.broken = true,
+    ];
+    let rig = Rig::with_max_size(5);
+    rig.pool.recover();
+
+    for end in ends {
+        let probe = rig.acquire().await;
+        let waiting = rig.wait();
+
+        end(probe);
+
+        drop(waiting.await.unwrap());
+    }
+    rig.pool.activate();
+    rig.assert_full_service().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_probe_that_is_cancelled_before_it_is_taken_makes_room_for_the_next() {
+    let rig = Rig::with_max_size(2);
+    rig.pool.recover();
+    let probe = rig.acquire().await;
+    let (first, mut second) = (rig.wait(), rig.wait());
+    drop(probe);
+
+    drop(first);
+
+    assert!(second.is_served());
+    assert_eq!(rig.pool.status().in_use, 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn becoming_active_serves_all_who_wait() {
+    let rig = Rig::with_max_size(4);
+    rig.pool.recover();
+    let probe = rig.acquire().await;
+    let waiting: Vec<_> = (0..3).map(|_| rig.wait()).collect();
+
+    rig.pool.activate();
+
+    let mut leases = vec![probe];
+    for waiting in waiting {
+        leases.push(waiting.await.unwrap());
+    }
+    assert_eq!(rig.pool.status().in_use, 4);
+}
+
+#[tokio::test(start_paused = true)]
+async fn those_who_wait_for_a_probe_are_told_when_it_becomes_inactive_again() {
+    let rig = Rig::with_max_size(2);
+    rig.pool.recover();
+    let probe = rig.acquire().await;
+    let waiting = rig.wait();
+
+    rig.pool.deactivate();
+
+    assert!(matches!(
+        waiting.await,
+        Err(AcquireError::Unavailable { .. })
+    ));
+    drop(probe);
+    rig.pool.activate();
+    rig.assert_full_service().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn leases_from_before_are_no_probes() {
+    let rig = Rig::with_max_size(4);
+    let before = [rig.acquire().await, rig.acquire().await];
+    rig.pool.recover();
+
+    let probe = rig.acquire().await;
+    let mut waiting = rig.wait();
+    drop(before);
+
+    assert!(!waiting.is_served(), "the probe is still out");
+    drop(probe);
+    assert!(waiting.is_served());
+}
+
+#[tokio::test(start_paused = true)]
+async fn probes_that_are_opened_at_once_are_no_more_than_allowed() {
+    let rig = Rig::new(|pool| pool.max_size(8).max_opening(8).probes(3));
+    rig.pool.recover();
+    let tasks = [(); 8].map(|()| {
+        let pool = rig.pool.clone();
+        tokio::spawn(async move {
+            let lease = pool.acquire_timeout(None).await.unwrap();
+            tokio::time::sleep(SECOND).await;
+            drop(lease);
+        })
+    });
+
+    while tasks.iter().any(|task| !task.is_finished()) {
+        advance(SECOND / 10).await;
+        assert!(rig.pool.status().in_use <= 3);
+    }
+
+    assert_eq!(rig.pool.status().released, 8);
+    assert!(rig.backend.peak() <= 3);
+    Pool::activate(&rig.pool);
+    rig.assert_full_service().await;
+}

@@ -1,0 +1,203 @@
+//! What a strategy is told: every accepted return, and every failure with its kind, once each.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use cenote::{BreakerState, Failure, Lease, Recovery, Strategy, Verdict};
+use cenote_testkit::clock::{advance, settle};
+use cenote_testkit::{Call, Gate, Rig, Thing};
+
+const SECOND: Duration = Duration::from_secs(1);
+
+/// Writes down what it is told, and decides nothing.
+#[derive(Clone, Default)]
+struct Scribe(Arc<Mutex<Vec<Option<Failure>>>>);
+
+impl Scribe {
+    /// What it was told since it was last looked at.
+    fn told(&self) -> Vec<Option<Failure>> {
+        std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn write(&self, failure: Option<Failure>) -> Verdict {
+        let mut told = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        told.push(failure);
+        Verdict::Keep
+    }
+}
+
+impl Strategy for Scribe {
+    fn report_success(&self, _: BreakerState, _: Instant) -> Verdict {
+        self.write(None)
+    }
+
+    fn report_failure(&self, _: BreakerState, failure: Failure, _: Instant) -> Verdict {
+        self.write(Some(failure))
+    }
+
+    fn should_recover(&self, _: Duration) -> Recovery {
+        Recovery::Now
+    }
+}
+
+fn rig_with(scribe: &Scribe, max_size: usize) -> Rig {
+    Rig::new(|pool| pool.max_size(max_size).breaker(scribe.clone()))
+}
+
+async fn before_release(thing: &mut Thing) -> bool {
+    thing.pass(Call::BeforeRelease).await
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_accepted_return_is_a_success() {
+    let scribe = Scribe::default();
+    let rig = rig_with(&scribe, 2);
+
+    let lease = rig.acquire().await;
+    assert!(scribe.told().is_empty(), "an open is not a return");
+    drop(lease);
+
+    assert_eq!(scribe.told(), [None]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_return_that_needs_cleaning_is_a_success_once_it_is_clean() {
+    let scribe = Scribe::default();
+    let rig = rig_with(&scribe, 1);
+    rig.backend.once(Call::Clean, Gate::Slow(SECOND));
+    let mut lease = rig.acquire().await;
+    lease.dirty = true;
+
+    drop(lease);
+    settle().await;
+    assert!(scribe.told().is_empty(), "nobody knows yet");
+    advance(SECOND).await;
+
+    assert_eq!(scribe.told(), [None]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_failed_open_is_told_as_such_once_each() {
+    let scribe = Scribe::default();
+    let rig = Rig::new(|pool| {
+        pool.max_size(1)
+            .open_timeout(SECOND)
+            .breaker(scribe.clone())
+    });
+
+    for gate in [Gate::Fail, Gate::Panic, Gate::Hang] {
+        rig.backend.once(Call::Open, gate);
+        assert!(rig.pool.acquire().await.is_err());
+        assert_eq!(scribe.told(), [Some(Failure::Open)], "{gate:?}");
+    }
+
+    rig.assert_full_service().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_failed_check_is_told_as_such() {
+    let scribe = Scribe::default();
+    let rig = rig_with(&scribe, 1);
+
+    for gate in [Gate::Fail, Gate::Panic, Gate::Hang] {
+        drop(rig.acquire().await);
+        advance(10 * SECOND).await;
+        scribe.told();
+        rig.backend.once(Call::Check, gate);
+        let lease = rig.acquire().await;
+        assert_eq!(scribe.told(), [Some(Failure::Check)], "{gate:?}");
+        drop(lease);
+    }
+
+    rig.assert_full_service().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_failed_heartbeat_is_a_failed_check() {
+    let scribe = Scribe::default();
+    let rig = Rig::new(|pool| {
+        let pool = pool.max_size(1).heartbeat_interval(SECOND);
+        pool.breaker(scribe.clone())
+    });
+    drop(rig.acquire().await);
+    scribe.told();
+    rig.backend.once(Call::Check, Gate::Fail);
+
+    tokio::time::sleep(2 * SECOND).await;
+
+    assert_eq!(scribe.told(), [Some(Failure::Check)]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_failed_check_on_return_refuses_the_return() {
+    let scribe = Scribe::default();
+    let rig = Rig::new(|pool| {
+        pool.max_size(1)
+            .check_on_return(true)
+            .breaker(scribe.clone())
+    });
+    rig.backend.once(Call::Check, Gate::Fail);
+
+    drop(rig.acquire().await);
+    settle().await;
+
+    assert_eq!(scribe.told(), [Some(Failure::Return)]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_refused_return_is_told_as_such_once_each() {
+    let scribe = Scribe::default();
+    let rig = Rig::new(|pool| {
+        let pool = pool.max_size(1).before_release(before_release);
+        pool.breaker(scribe.clone())
+    });
+
+    for (call, gate) in [
+        (Call::IsBroken, Gate::Fail),
+        (Call::IsBroken, Gate::Panic),
+        (Call::NeedsCleaning, Gate::Panic),
+        (Call::Clean, Gate::Fail),
+        (Call::Clean, Gate::Panic),
+        (Call::Clean, Gate::Hang),
+        (Call::BeforeRelease, Gate::Fail),
+        (Call::BeforeRelease, Gate::Panic),
+        (Call::BeforeRelease, Gate::Hang),
+    ] {
+        let mut lease = rig.acquire().await;
+        lease.dirty = true;
+        rig.backend.once(call, gate);
+        drop(lease);
+        advance(10 * SECOND).await;
+        assert_eq!(scribe.told(), [Some(Failure::Return)], "{call:?} {gate:?}");
+    }
+
+    rig.assert_full_service().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_polite_return_is_told_the_same() {
+    let scribe = Scribe::default();
+    let rig = rig_with(&scribe, 1);
+
+    Lease::release(rig.acquire().await).await;
+    let mut lease = rig.acquire().await;
+    lease.broken = true;
+    Lease::release(lease).await;
+    let mut lease = rig.acquire().await;
+    lease.dirty = true;
+    Lease::release(lease).await;
+
+    assert_eq!(scribe.told(), [None, Some(Failure::Return), None]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_discard_and_a_detach_are_neither_success_nor_failure() {
+    let scribe = Scribe::default();
+    let rig = rig_with(&scribe, 1);
+
+    Lease::discard(rig.acquire().await);
+    drop(Lease::detach(rig.acquire().await));
+    settle().await;
+
+    assert!(scribe.told().is_empty());
+}

@@ -1,0 +1,343 @@
+//! A strategy at work in a pool: what it is told and asked, when, and that its verdicts count.
+
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use cenote::{
+    AcquireError, BreakerState, ConsecutiveFailures, Failure, Recovery, Strategy, Verdict,
+};
+use cenote_testkit::clock::{advance, settle};
+use cenote_testkit::{Call, Gate, Rig};
+
+const SECOND: Duration = Duration::from_secs(1);
+
+/// Writes down what it is told and asked, and answers as the test wants.
+#[derive(Clone, Default)]
+struct Scribe(Arc<Mutex<Notes>>);
+
+#[derive(Default)]
+struct Notes {
+    told: Vec<(BreakerState, Option<Failure>)>,
+    asked: Vec<Duration>,
+    on_success: Option<Verdict>,
+    on_failure: Option<Verdict>,
+    recovery: Option<Recovery>,
+    panics: bool,
+}
+
+impl Scribe {
+    fn with<T>(&self, look: impl FnOnce(&mut Notes) -> T) -> T {
+        look(
+            &mut self
+                .0
+                .lock()
+                .unwrap_or_else(|poisoned| poisoned.into_inner()),
+        )
+    }
+
+    fn asked(&self) -> Vec<Duration> {
+        self.with(|notes| notes.asked.clone())
+    }
+
+    fn tell(&self, state: BreakerState, failure: Option<Failure>) -> Verdict {
+        let (verdict, panics) = self.with(|notes| {
+            notes.told.push((state, failure));
+            let verdict = match failure {
+                None => notes.on_success,
+                Some(_) => notes.on_failure,
+            };
+            (verdict.unwrap_or(Verdict::Keep), notes.panics)
+        });
+        assert!(!panics, "the strategy panicked");
+        verdict
+    }
+}
+
+impl Strategy for Scribe {
+    fn report_success(&self, state: BreakerState, _: Instant) -> Verdict {
+        self.tell(state, None)
+    }
+
+    fn report_failure(&self, state: BreakerState, failure: Failure, _: Instant) -> Verdict {
+        self.tell(state, Some(failure))
+    }
+
+    fn should_recover(&self, inactive_for: Duration) -> Recovery {
+        let (recovery, panics) = self.with(|notes| {
+            notes.asked.push(inactive_for);
+            (notes.recovery, notes.panics)
+        });
+        assert!(!panics, "the strategy panicked");
+        recovery.unwrap_or(Recovery::After(3600 * SECOND))
+    }
+}
+
+fn rig_with(scribe: &Scribe, max_size: usize) -> Rig {
+    Rig::new(|pool| pool.max_size(max_size).breaker(scribe.clone()))
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_strategy_trips_it_and_those_who_wait_are_told() {
+    let scribe = Scribe::default();
+    let rig = rig_with(&scribe, 1);
+    let mut held = rig.acquire().await;
+    let waiting = rig.wait();
+    scribe.with(|notes| notes.on_failure = Some(Verdict::Deactivate));
+
+    held.broken = true;
+    drop(held);
+
+    assert_eq!(rig.pool.breaker_state(), BreakerState::Inactive);
+    assert!(matches!(
+        waiting.await,
+        Err(AcquireError::Unavailable { .. })
+    ));
+}
+
+#[tokio::test(start_paused = true)]
+async fn it_is_asked_when_it_becomes_inactive_and_again_exactly_when_it_wanted() {
+    let scribe = Scribe::default();
+    let rig = rig_with(&scribe, 1);
+    drop(rig.acquire().await);
+    scribe.with(|notes| notes.recovery = Some(Recovery::After(7 * SECOND)));
+
+    rig.pool.deactivate();
+    advance(6 * SECOND).await;
+    assert_eq!(scribe.asked(), [Duration::ZERO]);
+    advance(SECOND + Duration::from_millis(1)).await;
+    assert_eq!(scribe.asked().len(), 2);
+    tokio::time::sleep(22 * SECOND).await;
+
+    let asked: Vec<_> = scribe.asked().iter().map(Duration::as_secs).collect();
+    assert_eq!(asked, [0, 7, 14, 21, 28]);
+    assert_eq!(rig.pool.breaker_state(), BreakerState::Inactive);
+}
+
+#[tokio::test(start_paused = true)]
+async fn it_is_not_asked_unless_it_is_inactive() {
+    let scribe = Scribe::default();
+    let rig = rig_with(&scribe, 1);
+    drop(rig.acquire().await);
+    advance(100 * SECOND).await;
+    rig.pool.recover();
+    advance(100 * SECOND).await;
+
+    assert!(scribe.asked().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn it_is_asked_while_upkeep_is_paused_and_nobody_comes() {
+    let scribe = Scribe::default();
+    let rig = rig_with(&scribe, 1);
+    drop(rig.acquire().await);
+    rig.pool.pause_upkeep();
+    scribe.with(|notes| notes.recovery = Some(Recovery::After(7 * SECOND)));
+    rig.pool.deactivate();
+    settle().await;
+    scribe.with(|notes| notes.recovery = Some(Recovery::Now));
+
+    tokio::time::sleep(8 * SECOND).await;
+
+    assert_eq!(rig.pool.breaker_state(), BreakerState::Recovering);
+}
+
+#[tokio::test(start_paused = true)]
+async fn unavailable_says_how_long_until_the_strategy_is_asked_again() {
+    let scribe = Scribe::default();
+    let rig = Rig::new(|pool| pool.name("orders").breaker(scribe.clone()));
+    drop(rig.acquire().await);
+    scribe.with(|notes| notes.recovery = Some(Recovery::After(7 * SECOND)));
+    rig.pool.deactivate();
+    advance(3 * SECOND).await;
+
+    let refused = rig.pool.acquire().await.unwrap_err();
+
+    assert!(matches!(
+        refused,
+        AcquireError::Unavailable { retry_after: Some(after), .. } if after == 4 * SECOND
+    ));
+    assert_eq!(
+        refused.to_string(),
+        "pool `orders` is unavailable: its breaker is inactive for 3.0s, retry after 4.0s"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn those_who_waited_are_not_told_to_come_back_at_once() {
+    let scribe = Scribe::default();
+    let rig = rig_with(&scribe, 1);
+    let held = rig.acquire().await;
+    let pool = rig.pool.clone();
+    let waiting = tokio::spawn(async move { pool.acquire().await.err() });
+    settle().await;
+
+    rig.pool.deactivate();
+
+    let told = [waiting.await.unwrap(), rig.pool.acquire().await.err()];
+    for told in told {
+        match told {
+            Some(AcquireError::Unavailable { retry_after, .. }) => {
+                assert_ne!(retry_after, Some(Duration::ZERO));
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+    drop(held);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_good_probe_makes_it_active_and_serves_all_who_wait() {
+    let scribe = Scribe::default();
+    let rig = rig_with(&scribe, 4);
+    scribe.with(|notes| notes.on_success = Some(Verdict::Activate));
+    rig.pool.recover();
+    let probe = rig.acquire().await;
+    let waiting: Vec<_> = (0..4).map(|_| rig.wait()).collect();
+
+    drop(probe);
+
+    assert_eq!(rig.pool.breaker_state(), BreakerState::Active);
+    let mut leases = Vec::new();
+    for waiting in waiting {
+        leases.push(waiting.await.unwrap());
+    }
+    assert_eq!(rig.pool.status().in_use, 4);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_bad_probe_makes_it_inactive_again_and_tells_who_waits() {
+    let scribe = Scribe::default();
+    let rig = rig_with(&scribe, 4);
+    scribe.with(|notes| notes.on_failure = Some(Verdict::Deactivate));
+    rig.pool.recover();
+    let mut probe = rig.acquire().await;
+    let waiting: Vec<_> = (0..2).map(|_| rig.wait()).collect();
+
+    probe.broken = true;
+    drop(probe);
+
+    assert_eq!(rig.pool.breaker_state(), BreakerState::Inactive);
+    for waiting in waiting {
+        assert!(matches!(
+            waiting.await,
+            Err(AcquireError::Unavailable { .. })
+        ));
+    }
+    assert_eq!(rig.pool.status().in_use, 0);
+    assert_eq!(scribe.asked().len(), 0);
+    settle().await;
+    assert_eq!(scribe.asked().len(), 1, "asked anew");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_probe_that_cannot_be_opened_makes_it_inactive_again() {
+    let strategy = ConsecutiveFailures::new(100).recover_after(SECOND, SECOND);
+    let rig = Rig::new(|pool| pool.max_size(4).breaker(strategy));
+    rig.backend.always(Call::Open, Gate::Fail);
+    rig.pool.recover();
+
+    let refused = rig.pool.acquire().await;
+
+    assert!(matches!(refused, Err(AcquireError::Open { .. })));
+    assert_eq!(rig.pool.breaker_state(), BreakerState::Inactive);
+    assert_eq!(rig.backend.calls(Call::Open), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_backend_that_comes_back_is_used_again_by_itself() {
+    let strategy = ConsecutiveFailures::new(3).recover_after(SECOND, 8 * SECOND);
+    let rig = Rig::new(|pool| pool.max_size(2).breaker(strategy));
+    rig.backend.always(Call::Open, Gate::Fail);
+    for _ in 0..3 {
+        assert!(rig.pool.acquire().await.is_err());
+    }
+    assert_eq!(rig.pool.breaker_state(), BreakerState::Inactive);
+    for _ in 0..50 {
+        tokio::time::sleep(SECOND / 2).await;
+        assert!(rig.pool.acquire().await.is_err());
+    }
+    let tries = rig.backend.calls(Call::Open);
+    assert!(tries < 20, "{tries} tries: the breaker spares the backend");
+    rig.backend.heal();
+
+    tokio::time::sleep(9 * SECOND).await;
+    drop(rig.acquire().await);
+
+    assert_eq!(rig.pool.breaker_state(), BreakerState::Active);
+    rig.assert_full_service().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_strategy_that_panics_harms_nobody() {
+    let scribe = Scribe::default();
+    let rig = rig_with(&scribe, 2);
+    scribe.with(|notes| notes.panics = true);
+    rig.backend.once(Call::Open, Gate::Fail);
+
+    assert!(rig.pool.acquire().await.is_err());
+    let mut lease = rig.acquire().await;
+    drop(rig.acquire().await);
+    lease.broken = true;
+    drop(lease);
+    assert_eq!(rig.pool.breaker_state(), BreakerState::Active);
+    rig.pool.deactivate();
+    tokio::time::sleep(Duration::from_millis(2_500)).await;
+
+    let asked: Vec<_> = scribe.asked().iter().map(Duration::as_secs).collect();
+    assert_eq!(asked, [0, 1, 2], "asked again in a second");
+    assert_eq!(rig.pool.breaker_state(), BreakerState::Inactive);
+    rig.pool.activate();
+    rig.assert_full_service().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_beyond_the_end_of_time_is_never() {
+    let scribe = Scribe::default();
+    let rig = rig_with(&scribe, 1);
+    scribe.with(|notes| notes.recovery = Some(Recovery::After(Duration::MAX)));
+    drop(rig.acquire().await);
+
+    rig.pool.deactivate();
+    tokio::time::sleep(3600 * SECOND).await;
+
+    assert_eq!(scribe.asked().len(), 1);
+    rig.pool.activate();
+    rig.assert_full_service().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn it_is_told_the_state_in_which_it_happened() {
+    let scribe = Scribe::default();
+    let rig = rig_with(&scribe, 3);
+    let leases = [
+        rig.acquire().await,
+        rig.acquire().await,
+        rig.acquire().await,
+    ];
+    let set = [
+        cenote::Pool::activate as fn(&_),
+        cenote::Pool::deactivate,
+        cenote::Pool::recover,
+    ];
+
+    for (lease, set) in leases.into_iter().zip(set) {
+        set(&rig.pool);
+        drop(lease);
+    }
+    let told_of_recovery = scribe.with(|notes| notes.told.len()) == 3;
+    drop(rig.acquire().await);
+
+    assert!(
+        !told_of_recovery,
+        "what was lent before says nothing about now"
+    );
+    let states: Vec<_> = scribe.with(|notes| notes.told.iter().map(|told| told.0).collect());
+    assert_eq!(
+        states,
+        [
+            BreakerState::Active,
+            BreakerState::Inactive,
+            BreakerState::Recovering
+        ]
+    );
+}

@@ -1,0 +1,271 @@
+//! Handles: a pool is a cheap handle with a name and a weak form, and every snapshot of it adds up.
+
+use std::fmt::Debug;
+use std::sync::Arc;
+use std::time::Duration;
+
+use cenote::{Lease, Pool, Status, WeakPool};
+use cenote_testkit::clock::{advance, settle};
+use cenote_testkit::{Backend, Call, Gate, GatedManager, GatedPool, Rig};
+
+fn assert_handle<T: Clone + Send + Sync + Debug + Unpin + 'static>() {}
+fn assert_send<T: Send>(_: &T) {}
+
+#[tokio::test(start_paused = true)]
+async fn handles_leases_and_futures_can_be_sent_wherever_they_are_needed() {
+    let rig = Rig::with_max_size(1);
+
+    assert_handle::<GatedPool>();
+    assert_handle::<WeakPool<GatedManager>>();
+    assert_send(&rig.pool.acquire());
+    assert_send(&rig.pool.warm());
+    assert_send(&rig.pool.close_within(Duration::ZERO));
+    assert_send(&Lease::release(rig.acquire().await));
+}
+
+#[tokio::test(start_paused = true)]
+async fn clones_are_the_same_pool() {
+    let rig = Rig::with_max_size(1);
+    let clone = rig.pool.clone();
+
+    let held = clone.acquire().await.unwrap();
+
+    assert_eq!(rig.pool.status().in_use, 1);
+    assert_eq!(rig.pool.name(), clone.name());
+    drop(held);
+    clone.close();
+    assert!(rig.pool.is_closed());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_name_is_shown_in_handles_errors_and_events() {
+    let rig = Rig::new(|pool| pool.name("orders").max_size(1));
+    let held = rig.acquire().await;
+
+    let error = rig.pool.acquire().await.unwrap_err();
+
+    assert_eq!(rig.pool.name(), "orders");
+    assert_eq!(error.pool(), "orders");
+    assert!(error.to_string().contains("`orders`"), "{error}");
+    assert_eq!(rig.recorder.of("pool_opened"), ["pool_opened orders 1"]);
+    drop(held);
+}
+
+#[tokio::test(start_paused = true)]
+async fn generated_names_differ() {
+    let (first, second) = (Rig::with_max_size(1), Rig::with_max_size(1));
+
+    assert!(first.pool.name().starts_with("pool-"));
+    assert_ne!(first.pool.name(), second.pool.name());
+}
+
+#[tokio::test(start_paused = true)]
+async fn debug_shows_the_name_and_the_numbers_without_waiting() {
+    let rig = Rig::new(|pool| pool.name("orders"));
+    let held = rig.acquire().await;
+
+    let shown = format!("{:?}", rig.pool);
+
+    assert!(shown.contains("orders"), "{shown}");
+    assert!(shown.contains("in_use: 1"), "{shown}");
+    drop(held);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_weak_handle_gives_a_strong_one_while_there_is_one() {
+    let rig = Rig::with_max_size(1);
+    let weak = rig.pool.downgrade();
+
+    let strong = weak.upgrade().unwrap();
+    drop(rig.pool);
+    let still = weak.upgrade();
+
+    assert!(still.is_some());
+    assert!(strong.acquire().await.is_ok());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_weak_handle_does_not_keep_the_pool_open() {
+    let rig = Rig::with_max_size(1);
+    drop(rig.acquire().await);
+    let weak = rig.pool.downgrade();
+    let Rig { pool, backend, .. } = rig;
+
+    drop(pool);
+    settle().await;
+
+    assert!(weak.upgrade().is_none());
+    assert!(weak.clone().upgrade().is_none());
+    assert_eq!(backend.alive(), 0);
+    assert_eq!(Arc::strong_count(&backend), 1, "the pool lives on");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lease_does_not_bring_a_pool_back_that_was_dropped() {
+    let rig = Rig::with_max_size(1);
+    let held = rig.acquire().await;
+    let weak = rig.pool.downgrade();
+    let Rig { pool, .. } = rig;
+
+    drop(pool);
+
+    assert!(weak.upgrade().is_none());
+    assert_eq!(held.serial, 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_upgraded_handle_counts_as_one() {
+    let rig = Rig::with_max_size(1);
+    let weak = rig.pool.downgrade();
+    let Rig { pool, recorder, .. } = rig;
+    let strong = weak.upgrade().unwrap();
+
+    drop(pool);
+    let before = recorder.of("pool_closed").len();
+    drop(strong);
+
+    assert_eq!((before, recorder.of("pool_closed").len()), (0, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_manager_can_be_reached_through_the_pool() {
+    let rig = Rig::with_max_size(1);
+
+    assert!(Arc::ptr_eq(&rig.pool.manager().0, &rig.backend));
+}
+
+#[tokio::test(start_paused = true)]
+async fn leases_are_listed_the_longest_first() {
+    let rig = Rig::with_max_size(3);
+    let mut held = Vec::new();
+    for _ in 0..3 {
+        held.push(rig.acquire().await);
+        advance(Duration::from_secs(1)).await;
+    }
+    drop(held.swap_remove(0));
+
+    let listed = rig.pool.leases();
+
+    let seen: Vec<_> = listed
+        .iter()
+        .map(|holder| (holder.id, holder.held_for.as_secs()))
+        .collect();
+    assert_eq!(seen, [(2, 2), (3, 1)]);
+    assert!(listed.iter().all(|holder| holder.task.is_some()));
+    assert!(listed.iter().all(|holder| holder.site.file() == file!()));
+}
+
+/// Asserts what must hold in every snapshot.
+fn assert_adds_up(status: &Status) {
+    let Status {
+        idle,
+        in_use,
+        opening,
+        cleaning,
+        checking,
+        total,
+        closing,
+        ..
+    } = *status;
+    assert_eq!(
+        total,
+        idle + in_use + opening + cleaning + checking,
+        "{status:?}"
+    );
+    assert!(total + closing <= status.max_size, "{status:?}");
+    let here = (total - opening) as u64;
+    assert_eq!(
+        status.opened,
+        here + status.closed.total() + status.detached,
+        "{status:?}"
+    );
+    let claimed = status.acquired - status.released - status.detached;
+    assert!(claimed <= in_use as u64, "{status:?}");
+    assert!(status.discarded <= status.released, "{status:?}");
+    assert_eq!(status.waiting > 0, status.oldest_wait.is_some());
+}
+
+/// Asserts that no counter went backwards.
+fn assert_grew(before: &Status, after: &Status) {
+    let counters = |status: &Status| {
+        [
+            status.acquired,
+            status.waited,
+            status.released,
+            status.discarded,
+            status.detached,
+            status.opened,
+            status.open_failed,
+            status.timed_out,
+            status.cancelled,
+            status.leaked,
+            status.closed.total(),
+        ]
+    };
+    let pairs = counters(before).into_iter().zip(counters(after));
+    for (before, after) in pairs {
+        assert!(before <= after, "{before} became {after}");
+    }
+    assert!(before.wait_time <= after.wait_time);
+}
+
+/// One of many users, some of whom are rude.
+async fn use_it(pool: GatedPool, user: usize) {
+    for turn in 0..150 {
+        let limit = Duration::from_millis(if turn % 11 == 0 { 0 } else { 500 });
+        let Ok(mut lease) = pool.acquire_timeout(limit).await else {
+            continue;
+        };
+        tokio::task::yield_now().await;
+        match (user + turn) % 8 {
+            0 => Lease::discard(lease),
+            1 => drop(Lease::detach(lease)),
+            2 => lease.broken = true,
+            3 => lease.dirty = true,
+            4 => Lease::release(lease).await,
+            _ => drop(lease),
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn every_snapshot_adds_up_under_load() {
+    let backend = Arc::new(Backend::default());
+    let pool = Pool::builder(GatedManager(Arc::clone(&backend)))
+        .max_size(5)
+        .min_size(2)
+        .min_idle(1)
+        .check_after_idle(Duration::ZERO)
+        .build()
+        .unwrap();
+    let users: Vec<_> = (0..12)
+        .map(|user| tokio::spawn(use_it(pool.clone(), user)))
+        .collect();
+
+    let mut before = pool.status();
+    let mut turn = 0;
+    while !users.iter().all(tokio::task::JoinHandle::is_finished) {
+        turn += 1;
+        match turn % 50 {
+            10 => backend.once(Call::Open, Gate::Fail),
+            20 => backend.once(Call::Check, Gate::Fail),
+            30 => pool.retain(|thing| thing.serial % 3 > 0),
+            40 => pool.invalidate(),
+            _ => {}
+        }
+        let status = pool.status();
+        assert_adds_up(&status);
+        assert_grew(&before, &status);
+        before = status;
+        tokio::task::yield_now().await;
+    }
+    for user in users {
+        user.await.unwrap();
+    }
+
+    let holders = pool.close_within(Duration::from_secs(10)).await.leases;
+    let status = pool.status();
+    assert!(holders.is_empty());
+    assert_adds_up(&status);
+    assert_eq!((status.total, status.closing, backend.alive()), (0, 0, 0));
+}

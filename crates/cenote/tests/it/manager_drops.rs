@@ -1,0 +1,134 @@
+//! What the pool drops for a user may use the pool: no resource and no error is dropped under its lock.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::thread;
+use std::time::Duration;
+use std::{error, fmt};
+
+use cenote::{Lease, Manager, OnOpenError, Pool, WeakPool};
+use tokio::runtime::Builder;
+
+const MS: Duration = Duration::from_millis(1);
+
+/// A way back to the pool, for what lives in it.
+type Home = Arc<OnceLock<WeakPool<Nosy>>>;
+
+/// Asks its pool something whenever it is dropped.
+struct Asking(Home);
+
+impl Drop for Asking {
+    fn drop(&mut self) {
+        if let Some(pool) = self.0.get().and_then(WeakPool::upgrade) {
+            let status = pool.status();
+            assert!(status.total <= status.max_size);
+        }
+    }
+}
+
+struct Oops(#[expect(dead_code, reason = "it is there to be dropped")] Asking);
+
+impl fmt::Debug for Oops {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("oops")
+    }
+}
+
+impl fmt::Display for Oops {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("oops")
+    }
+}
+
+impl error::Error for Oops {}
+
+/// Opens fail, except every `period`th.
+struct Nosy {
+    home: Home,
+    period: usize,
+    opens: AtomicUsize,
+}
+
+impl Manager for Nosy {
+    type Resource = Asking;
+    type Error = Oops;
+
+    async fn open(&self) -> Result<Asking, Oops> {
+        let asking = Asking(Arc::clone(&self.home));
+        let nth = self.opens.fetch_add(1, Ordering::Relaxed) + 1;
+        if nth % self.period == 0 {
+            Ok(asking)
+        } else {
+            Err(Oops(asking))
+        }
+    }
+}
+
+fn nosy_pool(period: usize, on_open_error: OnOpenError) -> Pool<Nosy> {
+    let home = Home::default();
+    let manager = Nosy {
+        home: Arc::clone(&home),
+        period,
+        opens: AtomicUsize::new(0),
+    };
+    let pool = Pool::builder(manager)
+        .max_size(2)
+        .on_open_error(on_open_error)
+        .build()
+        .expect("the settings are valid");
+    home.set(pool.downgrade()).expect("it is set once");
+    pool
+}
+
+/// Runs `story` in a thread of its own, for it may never end.
+fn assert_ends(story: impl FnOnce() + Send + 'static) {
+    let story = thread::spawn(story);
+    for _ in 0..3000 {
+        if story.is_finished() {
+            return story.join().expect("the story ends well");
+        }
+        thread::sleep(MS);
+    }
+    panic!("the pool locked itself out");
+}
+
+#[test]
+fn an_error_may_ask_the_pool_while_it_is_dropped() {
+    for on_open_error in [OnOpenError::Fail, OnOpenError::Retry] {
+        assert_ends(move || {
+            let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+            let pool = nosy_pool(3, on_open_error);
+            for _ in 0..6 {
+                if let Ok(lease) = runtime.block_on(pool.acquire()) {
+                    Lease::discard(lease);
+                }
+            }
+        });
+    }
+}
+
+#[test]
+fn a_resource_may_ask_the_pool_while_it_is_dropped() {
+    assert_ends(|| {
+        let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+        let pool = nosy_pool(1, OnOpenError::Fail);
+        runtime.block_on(async {
+            for nth in 0..8 {
+                let lease = pool.acquire().await.unwrap();
+                match nth % 4 {
+                    0 => Lease::discard(lease),
+                    1 => drop(Lease::detach(lease)),
+                    2 => drop(lease),
+                    _ => Lease::release(lease).await,
+                }
+                if nth == 4 {
+                    pool.invalidate();
+                }
+            }
+        });
+        let kept = runtime.block_on(pool.acquire()).unwrap();
+        drop(runtime);
+        drop(pool);
+        drop(kept);
+    });
+}

@@ -1,0 +1,353 @@
+//! Nested acquires: holders who wait for each other are found at once, denied, or left alone, as `nested` says.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use cenote::{AcquireError, Lease, Nested};
+use cenote_testkit::clock::settle;
+use cenote_testkit::{Fault, GatedManager, GatedPool, Rig};
+use tokio::sync::Barrier;
+use tokio::task::JoinHandle;
+
+const SECOND: Duration = Duration::from_secs(1);
+
+type Second = Result<Lease<GatedManager>, AcquireError<Fault>>;
+
+/// Takes a lease, meets the others, and asks for another.
+fn greedy(pool: &GatedPool, all_hold: &Arc<Barrier>) -> JoinHandle<Second> {
+    let (pool, all_hold) = (pool.clone(), Arc::clone(all_hold));
+    tokio::spawn(async move {
+        let _first = pool.acquire().await?;
+        all_hold.wait().await;
+        pool.acquire().await
+    })
+}
+
+fn rig(max_size: usize, nested: Nested) -> Rig {
+    Rig::new(|pool| pool.max_size(max_size).nested(nested))
+}
+
+fn text(second: Second) -> String {
+    match second {
+        Ok(lease) => panic!("it was lent {}", Lease::id(&lease)),
+        Err(error) => error.to_string(),
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn holders_who_all_wait_for_each_other_are_reported_before_any_timeout() {
+    let rig = Rig::with_max_size(3);
+    let all_hold = Arc::new(Barrier::new(3));
+
+    let tasks = [(); 3].map(|()| greedy(&rig.pool, &all_hold));
+    settle().await;
+
+    let events = rig.recorder.of("nested_acquire");
+    assert_eq!(events.len(), 1, "{events:?}");
+    assert!(
+        events[0].starts_with(&format!("nested_acquire holders=3 {}:", file!())),
+        "{events:?}"
+    );
+    assert_eq!(rig.pool.status().timed_out, 0);
+    for task in tasks {
+        task.abort();
+    }
+    settle().await;
+    rig.assert_full_service().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_timeout_of_a_nested_acquire_says_so_and_how_to_mend_it() {
+    let rig = Rig::with_max_size(2);
+    let all_hold = Arc::new(Barrier::new(2));
+
+    let [first, second] = [(); 2].map(|()| greedy(&rig.pool, &all_hold));
+    let seconds = [first.await.unwrap(), second.await.unwrap()];
+
+    // The first whose time is over frees its lease for the other.
+    let failed: Vec<_> = seconds.into_iter().filter_map(Result::err).collect();
+    let [AcquireError::TimedOut(timed_out)] = &failed[..] else {
+        panic!("one was to run out of time: {failed:?}");
+    };
+    assert!(timed_out.is_nested());
+    let text = timed_out.to_string();
+    assert!(
+        text.ends_with(
+            "; nested acquire: every lease is held by a task that waits for this pool: \
+             take one lease per task and pass it along"
+        ),
+        "{text}"
+    );
+    assert_eq!(text.lines().count(), 1);
+    rig.assert_full_service().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_task_that_waits_for_its_own_lease_is_reported() {
+    let rig = Rig::with_max_size(1);
+    let pool = rig.pool.clone();
+
+    let task = tokio::spawn(async move {
+        let _first = pool.acquire().await.unwrap();
+        pool.acquire_timeout(SECOND).await
+    });
+    settle().await;
+
+    assert_eq!(rig.recorder.of("nested_acquire").len(), 1);
+    assert!(text(task.await.unwrap()).contains("nested acquire"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_circle_that_is_closed_by_a_grant_is_reported_too() {
+    let rig = Rig::with_max_size(1);
+    let pool = rig.pool.clone();
+
+    let task = tokio::spawn(async move {
+        let both = tokio::join!(pool.acquire(), pool.acquire_timeout(SECOND));
+        both.1
+    });
+    settle().await;
+
+    assert_eq!(rig.pool.status().in_use, 1);
+    assert_eq!(
+        rig.recorder.of("nested_acquire").len(),
+        1,
+        "the one lease is held by a task that waits"
+    );
+    assert!(text(task.await.unwrap()).contains("nested acquire"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_is_reported_while_one_holder_does_not_wait() {
+    let rig = Rig::with_max_size(3);
+    let innocent = rig.acquire().await;
+    let all_hold = Arc::new(Barrier::new(2));
+
+    let tasks = [(); 2].map(|()| greedy(&rig.pool, &all_hold));
+    settle().await;
+
+    assert_eq!(rig.pool.status().waiting, 2);
+    assert!(rig.recorder.of("nested_acquire").is_empty());
+    drop(innocent);
+    for task in tasks {
+        drop(task.await.unwrap().unwrap());
+    }
+    rig.assert_full_service().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_timeout_is_not_called_nested_while_one_holder_does_not_wait() {
+    let rig = Rig::with_max_size(2);
+    let innocent = rig.acquire().await;
+    let all_hold = Arc::new(Barrier::new(1));
+
+    let second = greedy(&rig.pool, &all_hold).await.unwrap();
+
+    assert!(!text(second).contains("nested acquire"));
+    drop(innocent);
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_is_reported_while_there_is_room_to_open_another() {
+    let rig = Rig::with_max_size(3);
+    let all_hold = Arc::new(Barrier::new(2));
+
+    let tasks = [(); 2].map(|()| greedy(&rig.pool, &all_hold));
+    for task in tasks {
+        drop(task.await.unwrap().unwrap());
+    }
+
+    assert!(rig.recorder.of("nested_acquire").is_empty());
+    rig.assert_full_service().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_who_holds_nothing_and_waits_is_not_nested() {
+    let rig = Rig::with_max_size(1);
+    let held = rig.acquire().await;
+    let pool = rig.pool.clone();
+
+    let waiter = tokio::spawn(async move { pool.acquire().await });
+
+    assert!(!text(waiter.await.unwrap()).contains("nested acquire"));
+    assert!(rig.recorder.of("nested_acquire").is_empty());
+    drop(held);
+}
+
+#[tokio::test(start_paused = true)]
+async fn two_leases_in_one_task_are_fine_on_a_larger_pool() {
+    let rig = Rig::with_max_size(2);
+    let pool = rig.pool.clone();
+
+    let task = tokio::spawn(async move {
+        let first = pool.acquire().await.unwrap();
+        let second = pool.acquire().await.unwrap();
+        (Lease::id(&first), Lease::id(&second))
+    });
+
+    assert_eq!(task.await.unwrap(), (1, 2));
+    assert!(rig.recorder.of("nested_acquire").is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn deny_fails_the_second_acquire_at_once_whatever_is_idle_and_names_the_first() {
+    let rig = Rig::new(|pool| pool.name("orders").max_size(3).nested(Nested::Deny));
+    let pool = rig.pool.clone();
+
+    let task = tokio::spawn(async move {
+        let (first, line) = (pool.acquire().await.unwrap(), line!());
+        (pool.acquire().await, pool.try_acquire().err(), first, line)
+    });
+    let (second, tried, first, line) = task.await.unwrap();
+
+    let error = second.unwrap_err();
+    assert!(!error.is_retryable());
+    assert_eq!(error.pool(), "orders");
+    let site = Lease::site(&first);
+    assert_eq!((site.file(), site.line()), (file!(), line));
+    assert_eq!(
+        error.to_string(),
+        format!(
+            "nested acquire on pool `orders`: this task holds a lease from {site} already: \
+             pass it along, or allow it by `nested`"
+        )
+    );
+    assert!(matches!(tried, Some(AcquireError::Nested { held, .. }) if held == site));
+    let status = rig.pool.status();
+    assert_eq!((status.waited, status.acquired), (1, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn deny_lets_a_task_acquire_again_once_it_holds_nothing() {
+    let rig = rig(1, Nested::Deny);
+
+    drop(rig.acquire().await);
+    Lease::discard(rig.acquire().await);
+    drop(Lease::detach(rig.acquire().await));
+
+    drop(rig.acquire().await);
+    assert_eq!(rig.pool.status().acquired, 4);
+}
+
+#[tokio::test(start_paused = true)]
+async fn deny_does_not_mind_what_other_tasks_hold() {
+    let rig = rig(4, Nested::Deny);
+    let all_hold = Arc::new(Barrier::new(4));
+
+    let tasks = [(); 4].map(|()| {
+        let (pool, all_hold) = (rig.pool.clone(), Arc::clone(&all_hold));
+        tokio::spawn(async move {
+            let lease = pool.acquire().await;
+            all_hold.wait().await;
+            lease.is_ok()
+        })
+    });
+
+    for task in tasks {
+        assert!(task.await.unwrap());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn allow_says_nothing() {
+    let rig = rig(2, Nested::Allow);
+    let all_hold = Arc::new(Barrier::new(2));
+
+    let [first, second] = [(); 2].map(|()| greedy(&rig.pool, &all_hold));
+    let seconds = [first.await.unwrap(), second.await.unwrap()];
+
+    let failed: Vec<_> = seconds.into_iter().filter_map(Result::err).collect();
+    assert_eq!(failed.len(), 1);
+    assert!(!failed[0].to_string().contains("nested acquire"));
+    assert!(rig.recorder.of("nested_acquire").is_empty());
+}
+
+#[test]
+fn inside_block_on_where_there_is_no_task_it_is_found_as_well() {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .start_paused(true)
+        .build()
+        .unwrap();
+    let (reporting, denying) = (Rig::with_max_size(1), rig(2, Nested::Deny));
+
+    let (reported, denied) = runtime.block_on(async {
+        let _held = reporting.acquire().await;
+        let reported = reporting.pool.acquire_timeout(SECOND).await;
+        let _other = denying.acquire().await;
+        (reported, denying.pool.acquire().await)
+    });
+
+    assert!(text(reported).contains("; nested acquire: "));
+    assert_eq!(reporting.recorder.of("nested_acquire").len(), 1);
+    assert!(matches!(denied, Err(AcquireError::Nested { .. })));
+}
+
+#[test]
+fn a_thread_that_blocks_for_its_own_lease_is_found() {
+    let (reporting, denying) = (Rig::with_max_size(1), rig(2, Nested::Deny));
+    let limit = Duration::from_millis(20);
+    let _held = reporting.pool.acquire_blocking().unwrap();
+    let _other = denying.pool.acquire_blocking().unwrap();
+
+    let reported = reporting.pool.acquire_blocking_timeout(limit);
+    let denied = denying.pool.acquire_blocking();
+
+    assert!(text(reported).contains("; nested acquire: "));
+    assert_eq!(reporting.recorder.of("nested_acquire").len(), 1);
+    assert!(matches!(denied, Err(AcquireError::Nested { .. })));
+}
+
+#[test]
+fn threads_that_block_for_each_other_are_found_and_others_are_not_denied() {
+    let (reporting, denying) = (Rig::with_max_size(2), rig(2, Nested::Deny));
+    let all_hold = std::sync::Barrier::new(2);
+    let limit = Duration::from_millis(20);
+
+    std::thread::scope(|threads| {
+        for _ in 0..2 {
+            threads.spawn(|| {
+                let _first = reporting.pool.acquire_blocking().unwrap();
+                let _other = denying.pool.acquire_blocking().unwrap();
+                all_hold.wait();
+                let _ = reporting.pool.acquire_blocking_timeout(limit);
+            });
+        }
+    });
+
+    assert_eq!(reporting.recorder.of("nested_acquire").len(), 1);
+    assert_eq!(denying.pool.status().acquired, 2);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_task_that_blocks_while_it_holds_a_lease_is_found() {
+    let rig = rig(2, Nested::Deny);
+    let pool = rig.pool.clone();
+
+    let task = tokio::spawn(async move {
+        let _first = pool.acquire().await.unwrap();
+        tokio::task::block_in_place(|| pool.acquire_blocking())
+    });
+
+    assert!(matches!(
+        task.await.unwrap(),
+        Err(AcquireError::Nested { .. })
+    ));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_blocking_thread_of_the_runtime_that_tries_while_it_holds_a_lease_is_found() {
+    let rig = rig(2, Nested::Deny);
+    let (pool, other) = (rig.pool.clone(), rig.acquire().await);
+    drop(other);
+
+    let thread = tokio::task::spawn_blocking(move || {
+        let _first = pool.acquire_blocking().unwrap();
+        pool.try_acquire().err()
+    });
+
+    assert!(matches!(
+        thread.await.unwrap(),
+        Some(AcquireError::Nested { .. })
+    ));
+}
