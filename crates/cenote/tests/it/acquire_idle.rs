@@ -141,7 +141,7 @@ async fn a_dead_one_is_closed_and_the_next_one_tried() {
         rig.backend.once(Call::Check, gate);
 
         let lease = rig.acquire().await;
-        settle().await;
+        advance(2 * SECOND).await;
 
         assert_eq!(Lease::uses(&lease), 2, "{gate:?}: an idle one is left");
         assert_eq!(closed(&rig, Reason::FailedCheck), 1, "{gate:?}");
