@@ -42,6 +42,7 @@ pub(crate) async fn run(args: &DemoArgs) -> Result<(), Failure> {
         tally,
         books,
         before_close,
+        after_close: pool.status(),
         leftover,
     };
     folder.close()?;

@@ -20,6 +20,8 @@ pub(crate) struct Summary {
     pub(crate) books: Books,
     /// The pool when the load was over.
     pub(crate) before_close: Status,
+    /// The pool when everything should be closed.
+    pub(crate) after_close: Status,
     /// What was not home and closed in time.
     pub(crate) leftover: Leftover,
 }

@@ -16,6 +16,7 @@ fn summary() -> Summary {
             balance: 7,
         },
         before_close: Status::default(),
+        after_close: Status::default(),
         leftover: Leftover::default(),
     }
 }
