@@ -152,6 +152,16 @@ impl Strategy for ConsecutiveFailures {
 }
 
 /// Trips when too large a part of what happened within a window of time failed.
+///
+/// ```
+/// use std::time::{Duration, Instant};
+/// use cenote::{BreakerState, Failure, FailureRate, Strategy, Verdict};
+///
+/// let strategy = FailureRate::new(0.5, Duration::from_secs(10), 4);
+/// let mut fail = || strategy.report_failure(BreakerState::Active, Failure::Open, Instant::now());
+/// assert_eq!([fail(), fail(), fail()], [Verdict::Keep; 3]);
+/// assert_eq!(fail(), Verdict::Deactivate);
+/// ```
 #[derive(Debug)]
 pub struct FailureRate {
     rate: f64,

@@ -16,6 +16,18 @@ use std::time::Duration;
 /// let config = Config { max_size: 20, idle_timeout: None, ..Config::default() };
 /// assert_eq!(config.acquire_timeout, Some(Duration::from_secs(5)));
 /// ```
+#[cfg_attr(
+    feature = "serde",
+    doc = r#"
+From a file:
+
+```
+let config: cenote::Config = toml::from_str("max_size = 20\nidle_timeout = \"off\"\nmax_lifetime = \"1h 30m\"")?;
+assert_eq!(config.max_lifetime.map(|lifetime| lifetime.as_secs()), Some(5400));
+# Ok::<_, toml::de::Error>(())
+```
+"#
+)]
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(default, deny_unknown_fields))]

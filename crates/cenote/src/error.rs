@@ -9,6 +9,20 @@ use std::time::Duration;
 use crate::status::{HolderGroup, Status};
 
 /// Why an acquire failed.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let pool = cenote::Pool::from_fn(async || Ok::<_, std::io::Error>(())).max_size(1).build()?;
+/// use std::time::Duration;
+/// use cenote::AcquireError;
+///
+/// let _held = pool.acquire().await?;
+/// match pool.acquire_timeout(Duration::from_millis(5)).await {
+///     Err(AcquireError::TimedOut(seen)) => assert_eq!(seen.holders()[0].count, 1),
+///     other => panic!("it was to time out: {other:?}"),
+/// }
+/// # Ok(()) }
+/// ```
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum AcquireError<E> {

@@ -116,6 +116,16 @@ impl<M: Manager + 'static> Lease<M> {
     }
 
     /// Ends the lease and closes the resource: for one that is known to be bad.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let pool = cenote::Pool::from_fn(async || Ok::<_, std::io::Error>(String::new())).max_size(2).build()?;
+    /// use cenote::{Lease, Reason};
+    ///
+    /// Lease::discard(pool.acquire().await?);
+    /// assert_eq!(pool.status().closed.by(Reason::Discarded), 1);
+    /// # Ok(()) }
+    /// ```
     pub fn discard(mut this: Self) {
         if let Some(resource) = this.resource.take() {
             this.give_back(resource, Condition::Discarded, Manner::Dropped);
@@ -123,6 +133,15 @@ impl<M: Manager + 'static> Lease<M> {
     }
 
     /// Takes the resource out of the pool for good. Its slot is free at once.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let pool = cenote::Pool::from_fn(async || Ok::<_, std::io::Error>(String::new())).max_size(2).build()?;
+    /// let text: String = cenote::Lease::detach(pool.acquire().await?);
+    /// assert_eq!(pool.status().total, 0);
+    /// # drop(text);
+    /// # Ok(()) }
+    /// ```
     pub fn detach(mut this: Self) -> M::Resource {
         let resource = this
             .resource
@@ -140,6 +159,14 @@ impl<M: Manager + 'static> Lease<M> {
 
     /// Returns the resource politely: what must be done before its next use (cleaning, a check, a hook, closing) is done here, and not
     /// in a task of the pool. When this ends the resource is with the next user, idle, or closed.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let pool = cenote::Pool::from_fn(async || Ok::<_, std::io::Error>(String::new())).max_size(2).build()?;
+    /// cenote::Lease::release(pool.acquire().await?).await;
+    /// assert_eq!(pool.status().idle, 1);
+    /// # Ok(()) }
+    /// ```
     ///
     /// # Cancel safety
     /// Dropped midway, it leaves what remains to be done to the pool. Nothing is lost.

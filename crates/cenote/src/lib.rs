@@ -22,6 +22,7 @@ mod rt;
 mod shared;
 mod status;
 mod upkeep;
+mod whole;
 
 pub use breaker::{
     BreakerState, ConsecutiveFailures, Failure, FailureRate, Recovery, Strategy, Verdict,

@@ -2,25 +2,20 @@
 
 use std::fmt;
 use std::future::{Future, poll_fn};
-use std::panic::{AssertUnwindSafe, Location, catch_unwind, resume_unwind};
-use std::pin::pin;
+use std::panic::Location;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
-use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use crate::acquire::{self, Acquire, Patience};
-use crate::breaker::BreakerState;
 use crate::builder::Builder;
-use crate::config::{ConfigError, WarmUp};
+use crate::config::WarmUp;
 use crate::error::{AcquireError, WarmError};
 use crate::lease::Lease;
-use crate::ledger::{Cold, Orders, Outcome};
+use crate::ledger::Cold;
 use crate::manager::Manager;
-use crate::observer::Resized;
 use crate::rt;
-use crate::shared::{Book, Place, Shared};
-use crate::status::{Health, Holder, Leftover, Reason, Status};
+use crate::shared::{Place, Shared};
 use crate::upkeep;
 
 /// A pool of resources: a cheap handle, to be cloned and shared.
@@ -43,6 +38,15 @@ impl<M: Manager + 'static> Pool<M> {
     /// Served from what is idle, or by what is opened or comes back first, in the order of arrival. The place in the code that calls this
     /// is remembered, and named by whoever runs out of time meanwhile.
     ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let pool = cenote::Pool::from_fn(async || Ok::<_, std::io::Error>(String::new())).max_size(2).build()?;
+    /// let mut text = pool.acquire().await?;
+    /// text.push('x');
+    /// assert_eq!(pool.leases()[0].site.line(), cenote::Lease::site(&text).line());
+    /// # Ok(()) }
+    /// ```
+    ///
     /// # Cancel safety
     /// Dropping this future gives the place in line back. What was already granted goes to the next waiter; what is being opened is
     /// opened all the same.
@@ -53,6 +57,18 @@ impl<M: Manager + 'static> Pool<M> {
     }
 
     /// Lends a resource within `limit`, whatever the pool's `acquire_timeout` says. `None`: for ever.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let pool = cenote::Pool::from_fn(async || Ok::<_, std::io::Error>(String::new())).max_size(1).build()?;
+    /// use std::time::Duration;
+    /// use cenote::AcquireError;
+    ///
+    /// let _held = pool.acquire().await?;
+    /// let late = pool.acquire_timeout(Duration::from_millis(5)).await;
+    /// assert!(matches!(late, Err(AcquireError::TimedOut(_))));
+    /// # Ok(()) }
+    /// ```
     ///
     /// # Cancel safety
     /// As [`acquire`](Pool::acquire).
@@ -70,6 +86,16 @@ impl<M: Manager + 'static> Pool<M> {
 
     /// Lends a resource before `deadline`.
     ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let pool = cenote::Pool::from_fn(async || Ok::<_, std::io::Error>(String::new())).max_size(2).build()?;
+    /// use std::time::{Duration, Instant};
+    ///
+    /// let deadline = Instant::now() + Duration::from_millis(50);
+    /// assert!(pool.acquire_until(deadline).await.is_ok());
+    /// # Ok(()) }
+    /// ```
+    ///
     /// # Cancel safety
     /// As [`acquire`](Pool::acquire).
     #[track_caller]
@@ -81,6 +107,15 @@ impl<M: Manager + 'static> Pool<M> {
     ///
     /// Never waits, and so never opens or checks. An idle resource that must be checked first is checked in the background, so that a later
     /// try can have it.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let pool = cenote::Pool::from_fn(async || Ok::<_, std::io::Error>(String::new())).max_size(2).build()?;
+    /// assert!(pool.try_acquire()?.is_none(), "nothing is idle yet");
+    /// drop(pool.acquire().await?);
+    /// assert!(pool.try_acquire()?.is_some());
+    /// # Ok(()) }
+    /// ```
     #[track_caller]
     pub fn try_acquire(&self) -> Result<Option<Lease<M>>, AcquireError<M::Error>> {
         acquire::try_acquire(&self.shared, Location::caller())
@@ -90,6 +125,13 @@ impl<M: Manager + 'static> Pool<M> {
     /// of this library.
     ///
     /// It blocks the thread. In a task use [`acquire`](Pool::acquire).
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let pool = cenote::Pool::from_fn(async || Ok::<_, std::io::Error>(7)).build()?;
+    /// assert_eq!(*pool.acquire_blocking()?, 7); // no runtime anywhere
+    /// # Ok(()) }
+    /// ```
     #[track_caller]
     pub fn acquire_blocking(&self) -> Result<Lease<M>, AcquireError<M::Error>> {
         let limit = self.shared.limits.acquire_timeout;
@@ -135,6 +177,15 @@ impl<M: Manager + 'static> Pool<M> {
 
     /// Opens resources until there are `min_size`. Fails with the first open that does, unless `warm_up` is `BestEffort`.
     ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let pool = cenote::Pool::from_fn(async || Ok::<_, std::io::Error>(())).min_size(3).build()?;
+    /// assert_eq!(pool.status().total, 0, "building opens nothing");
+    /// pool.warm().await?;
+    /// assert_eq!(pool.status().idle, 3);
+    /// # Ok(()) }
+    /// ```
+    ///
     /// # Cancel safety
     /// What is being opened is opened all the same.
     pub async fn warm(&self) -> Result<(), WarmError<M::Error>> {
@@ -159,177 +210,21 @@ impl<M: Manager + 'static> Pool<M> {
         }
     }
 
-    /// The pool's name.
-    pub fn name(&self) -> &str {
-        &self.shared.name
-    }
-
-    /// The manager.
-    pub fn manager(&self) -> &M {
-        &self.shared.manager
-    }
-
-    /// One consistent snapshot.
-    pub fn status(&self) -> Status {
-        self.shared.lock().status(rt::now())
-    }
-
-    /// Busy, stuck, or down? Acquires nothing: what a readiness probe should ask.
-    pub fn health(&self) -> Health {
-        self.shared.lock().health(rt::now())
-    }
-
-    /// Who holds what, the longest first.
-    pub fn leases(&self) -> Vec<Holder> {
-        self.shared.lock().holders(rt::now())
-    }
-
-    /// Changes `max_size`. Grows at once; shrinks by what is idle, and by the rest as leases come home.
-    pub fn resize(&self, max_size: usize) -> Result<(), ConfigError> {
-        self.shared.limits.check_resize(max_size)?;
-        let from = self.order(|book| book.resize(max_size, rt::now()));
-        let event = Resized {
-            pool: self.name(),
-            from,
-            to: max_size,
-        };
-        self.shared
-            .observers
-            .tell(|observer| observer.resized(&event));
-        Ok(())
-    }
-
-    /// Retires everything that is open now: what is idle is closed at once, the rest when it comes home. For failover and rotated secrets.
-    pub fn invalidate(&self) {
-        self.invalidate_over(Duration::ZERO);
-    }
-
-    /// As [`invalidate`](Pool::invalidate), spread evenly over `over`, so that the backend is not stormed.
-    pub fn invalidate_over(&self, over: Duration) {
-        self.order(|book| ((), book.invalidate(over, rt::now())));
-    }
-
-    /// Closes the idle resources that `keep` says no to. Each is in nobody's hands while `keep` looks at it. If `keep` panics, nothing is
-    /// closed for it, and the panic goes on.
-    pub fn retain(&self, mut keep: impl FnMut(&mut M::Resource) -> bool) {
-        let idle = self.shared.lock().idle();
-        for (slot, id) in idle {
-            let looked_at = self.shared.lock().look_at(slot, id, rt::now());
-            let Some(mut resource) = looked_at else {
-                continue;
-            };
-            let kept = catch_unwind(AssertUnwindSafe(|| keep(&mut resource)));
-            self.order(|book| match kept {
-                Ok(false) => (
-                    (),
-                    book.judged(slot, resource, Outcome::Unfit(Reason::Refused), rt::now()),
-                ),
-                Ok(true) | Err(_) => ((), book.put_back(slot, resource, rt::now())),
-            });
-            if let Err(panic) = kept {
-                resume_unwind(panic);
-            }
-        }
-    }
-
-    /// Lends nothing until [`resume`](Pool::resume): acquires wait, and their deadlines run. Leases go on.
-    pub fn suspend(&self) {
-        self.shared.lock().suspend();
-    }
-
-    /// Lends again.
-    pub fn resume(&self) {
-        self.order(|book| ((), book.resume(rt::now())));
-    }
-
-    /// Stops the upkeep (eviction, lifetime, heartbeat, refill, leak reports) without closing.
-    pub fn pause_upkeep(&self) {
-        self.shared.lock().pause();
-    }
-
-    /// Goes on with the upkeep.
-    pub fn resume_upkeep(&self) {
-        self.order(|book| ((), book.unpause(rt::now())));
-    }
-
-    /// Whether the pool lends.
-    pub fn breaker_state(&self) -> BreakerState {
-        self.shared.lock().breaker().state
-    }
-
-    /// Makes the breaker active by hand: the pool lends.
-    pub fn activate(&self) {
-        self.shared
-            .set_breaker(None, BreakerState::Active, Place::here());
-    }
-
-    /// Makes the breaker inactive by hand: every acquire, and everybody who waits, is told `Unavailable` at once.
-    pub fn deactivate(&self) {
-        self.shared
-            .set_breaker(None, BreakerState::Inactive, Place::here());
-    }
-
-    /// Lets the breaker recover by hand: at most `probes` resources are out at once until the strategy decides.
-    pub fn recover(&self) {
-        self.shared
-            .set_breaker(None, BreakerState::Recovering, Place::here());
-    }
-
-    /// Closes the pool for good. New acquires and everybody who waits are told `Closed` at once, what is idle is closed, and leases are closed
-    /// as they come home. Closing twice is closing once.
-    pub fn close(&self) {
-        self.shared.close(Place::here());
-    }
-
-    /// As [`close`](Pool::close), and waits up to `limit` until everything has come home and is closed. Answers with what was left then:
-    /// nothing, if all went well.
-    ///
-    /// # Cancel safety
-    /// The pool is closed by the first poll. Dropping this future only stops the waiting.
-    pub async fn close_within(&self, limit: Duration) -> Leftover {
-        upkeep::start(&self.shared);
-        self.shared.close(Place::Task);
-        let mut timer = pin!(rt::sleep_until(rt::now().checked_add(limit)));
-        poll_fn(|context| {
-            let now = rt::now();
-            let (drained, orders) = {
-                let mut book = self.shared.lock();
-                book.watch(context.waker());
-                (book.is_drained(), book.remind(now))
-            };
-            self.shared.carry_out(orders, Place::Task);
-            if drained {
-                Poll::Ready(())
-            } else {
-                timer.as_mut().poll(context)
-            }
-        })
-        .await;
-        let now = rt::now();
-        let book = self.shared.lock();
-        Leftover {
-            leases: book.holders(now),
-            unfinished: book.unfinished(),
-        }
-    }
-
-    /// Was it closed?
-    pub fn is_closed(&self) -> bool {
-        self.shared.lock().is_closed()
-    }
-
     /// A handle that does not keep the pool open.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let pool = cenote::Pool::from_fn(async || Ok::<_, std::io::Error>(String::new())).max_size(2).build()?;
+    /// let weak = pool.downgrade();
+    /// assert!(weak.upgrade().is_some());
+    /// drop(pool);
+    /// assert!(weak.upgrade().is_none());
+    /// # Ok(()) }
+    /// ```
     pub fn downgrade(&self) -> WeakPool<M> {
         WeakPool {
             shared: Arc::downgrade(&self.shared),
         }
-    }
-
-    /// One call to the ledger, and its orders carried out.
-    fn order<T>(&self, call: impl FnOnce(&mut Book<M>) -> (T, Orders)) -> T {
-        let (answer, orders) = call(&mut self.shared.lock());
-        self.shared.carry_out(orders, Place::here());
-        answer
     }
 }
 
