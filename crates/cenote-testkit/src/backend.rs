@@ -116,6 +116,9 @@ impl Backend {
     }
 
     /// Goes through the gate of `call`.
+    ///
+    /// # Cancel safety
+    /// The call counts from its first poll; dropping it afterwards changes nothing.
     pub async fn pass(&self, call: Call) -> Result<(), Fault> {
         match self.gate(call) {
             Gate::Pass => Ok(()),
@@ -175,6 +178,9 @@ pub struct Thing {
 
 impl Thing {
     /// Goes through the gate of `call`, for hooks.
+    ///
+    /// # Cancel safety
+    /// As [`Backend::pass`].
     pub async fn pass(&self, call: Call) -> bool {
         self.backend.pass(call).await.is_ok()
     }

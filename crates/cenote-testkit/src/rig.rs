@@ -47,6 +47,9 @@ impl Rig {
     }
 
     /// Acquires, and must succeed.
+    ///
+    /// # Cancel safety
+    /// As `Pool::acquire`.
     #[track_caller]
     pub fn acquire(&self) -> impl Future<Output = Lease<GatedManager>> + Send {
         let acquiring = self.pool.acquire();
@@ -67,6 +70,9 @@ impl Rig {
     }
 
     /// Asserts that nothing was lost: all `max_size` resources can be acquired, and no more. The backend is healed first.
+    ///
+    /// # Cancel safety
+    /// Dropped midway, it gives back what it holds and has asserted nothing.
     pub async fn assert_full_service(&self) {
         self.backend.heal();
         let max_size = self.pool.status().max_size;
@@ -147,6 +153,9 @@ impl std::fmt::Debug for Waiting {
 }
 
 /// Drops `future` after `polls` polls: `None`, unless it ended before.
+///
+/// # Cancel safety
+/// Dropping this drops `future`, which is the point of it.
 pub async fn cut<T>(polls: usize, future: impl Future<Output = T>) -> Option<T> {
     let mut left = polls;
     let mut future = pin!(future);

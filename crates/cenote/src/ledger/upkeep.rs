@@ -243,6 +243,8 @@ impl<R, F: Clone> Ledger<R, F> {
         }
         let evictable =
             self.total() > self.limits.min_size && self.shelf.len() > self.limits.min_idle;
+        let beats = calm && self.count(State::Checking) < HEARTBEATS_AT_ONCE;
+        let beat = self.limits.heartbeat_interval.filter(|_| beats);
         for (number, slot) in self.slots.iter().enumerate() {
             match slot.state {
                 State::Idle => {
@@ -254,8 +256,6 @@ impl<R, F: Clone> Ledger<R, F> {
                             .filter(|_| evictable)
                             .map(|timeout| slot.used_at + timeout),
                     );
-                    let beats = calm && self.count(State::Checking) < HEARTBEATS_AT_ONCE;
-                    let beat = self.limits.heartbeat_interval.filter(|_| beats);
                     sooner(beat.map(|interval| slot.proven_at + interval));
                 }
                 State::Leased if !slot.overdue && !slot.is_unclaimed() => {
