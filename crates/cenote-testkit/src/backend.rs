@@ -45,6 +45,20 @@ pub enum Call {
     BeforeRelease,
 }
 
+impl Call {
+    /// All of them.
+    pub const ALL: [Self; 8] = [
+        Self::Open,
+        Self::Check,
+        Self::IsBroken,
+        Self::NeedsCleaning,
+        Self::Clean,
+        Self::Close,
+        Self::BeforeAcquire,
+        Self::BeforeRelease,
+    ];
+}
+
 /// What a failing callback returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fault(pub Call);

@@ -9,6 +9,7 @@ use std::time::Duration;
 use cenote::{AcquireError, Builder, Lease, Pool};
 
 use crate::backend::{Backend, Fault, GatedManager};
+use crate::clock::settle;
 use crate::recorder::Recorder;
 
 /// A pool of a [`Backend`]'s things.
@@ -54,6 +55,20 @@ impl Rig {
     pub fn acquire(&self) -> impl Future<Output = Lease<GatedManager>> + Send {
         let acquiring = self.pool.acquire();
         async move { acquiring.await.expect("the pool has a resource") }
+    }
+
+    /// Opens `count` resources, and leaves them idle.
+    ///
+    /// # Cancel safety
+    /// Dropped midway, some of them may be open.
+    pub async fn leave_idle(&self, count: usize) {
+        let mut leases = Vec::new();
+        for _ in 0..count {
+            leases.push(self.acquire().await);
+        }
+        drop(leases);
+        settle().await;
+        assert_eq!(self.pool.status().idle, count, "they were to be idle");
     }
 
     /// Joins the line now: an acquire that has been polled once. It can be awaited, or dropped.

@@ -4,26 +4,15 @@ use std::future::{Future, poll_fn};
 use std::panic::Location;
 use std::pin::pin;
 use std::task::Poll;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use cenote::{AcquireError, Lease, Phase};
-use cenote_testkit::clock::advance;
+use cenote_testkit::clock::{advance, now, timed};
 use cenote_testkit::{Call, Gate, GatedManager, Rig, cut};
 
 const MS: Duration = Duration::from_millis(1);
 const SECOND: Duration = Duration::from_secs(1);
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
-
-#[expect(clippy::disallowed_methods, reason = "a test measures tokio's clock")]
-fn now() -> Instant {
-    tokio::time::Instant::now().into_std()
-}
-
-async fn timed<T>(future: impl Future<Output = T>) -> (T, Duration) {
-    let started = now();
-    let value = future.await;
-    (value, now() - started)
-}
 
 /// It timed out, and took as long as it was to: timers are exact to a millisecond.
 #[track_caller]

@@ -1,37 +1,14 @@
 //! Acquire from what is idle: in which order, what is checked first, and what is closed on the way.
 
-use std::future::Future;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use cenote::{AcquireError, Builder, IdleOrder, Lease, Reason};
-use cenote_testkit::clock::{advance, settle};
+use cenote_testkit::clock::{advance, settle, timed};
 use cenote_testkit::{Call, Gate, GatedManager, Rig, Thing};
 
 const MS: Duration = Duration::from_millis(1);
 const SECOND: Duration = Duration::from_secs(1);
 const HOUR: Duration = Duration::from_secs(60 * 60);
-
-#[expect(clippy::disallowed_methods, reason = "a test measures tokio's clock")]
-fn now() -> Instant {
-    tokio::time::Instant::now().into_std()
-}
-
-async fn timed<T>(future: impl Future<Output = T>) -> (T, Duration) {
-    let started = now();
-    let value = future.await;
-    (value, now() - started)
-}
-
-/// Leaves `count` resources idle, all used last at the same moment.
-async fn leave_idle(rig: &Rig, count: usize) {
-    let mut leases = Vec::new();
-    for _ in 0..count {
-        leases.push(rig.acquire().await);
-    }
-    drop(leases);
-    settle().await;
-    assert_eq!(rig.pool.status().idle, count);
-}
 
 fn closed(rig: &Rig, reason: Reason) -> u64 {
     rig.pool.status().closed.by(reason)
@@ -79,7 +56,7 @@ async fn oldest_lends_what_was_used_the_longest_time_ago() {
 #[tokio::test(start_paused = true)]
 async fn hot_keeps_few_in_use_so_that_the_rest_can_be_evicted() {
     let rig = Rig::new(|pool| pool.max_size(4).idle_timeout(60 * SECOND));
-    leave_idle(&rig, 4).await;
+    rig.leave_idle(4).await;
 
     for _ in 0..70 {
         advance(SECOND).await;
@@ -136,7 +113,7 @@ async fn check_after_idle_none_never_checks() {
 async fn a_dead_one_is_closed_and_the_next_one_tried() {
     for gate in [Gate::Fail, Gate::Panic, Gate::Hang] {
         let rig = Rig::with_max_size(3);
-        leave_idle(&rig, 3).await;
+        rig.leave_idle(3).await;
         advance(10 * SECOND).await;
         rig.backend.once(Call::Check, gate);
 
@@ -154,7 +131,7 @@ async fn a_dead_one_is_closed_and_the_next_one_tried() {
 #[tokio::test(start_paused = true)]
 async fn when_all_are_dead_a_fresh_one_is_opened() {
     let rig = Rig::with_max_size(3);
-    leave_idle(&rig, 3).await;
+    rig.leave_idle(3).await;
     advance(10 * SECOND).await;
     rig.backend.always(Call::Check, Gate::Fail);
 
@@ -167,7 +144,7 @@ async fn when_all_are_dead_a_fresh_one_is_opened() {
 #[tokio::test(start_paused = true)]
 async fn one_dead_resource_makes_the_equally_stale_suspect_so_that_the_next_callers_do_not_pay() {
     let rig = Rig::new(|pool| pool.max_size(8).check_timeout(500 * MS));
-    leave_idle(&rig, 6).await;
+    rig.leave_idle(6).await;
     advance(10 * SECOND).await;
     rig.backend.always(Call::Check, Gate::Hang);
 
@@ -189,7 +166,7 @@ async fn one_dead_resource_makes_the_equally_stale_suspect_so_that_the_next_call
 #[tokio::test(start_paused = true)]
 async fn a_suspect_that_is_alive_is_kept() {
     let rig = Rig::with_max_size(4);
-    leave_idle(&rig, 4).await;
+    rig.leave_idle(4).await;
     advance(10 * SECOND).await;
     rig.backend.once(Call::Check, Gate::Fail);
 
@@ -266,7 +243,7 @@ async fn before_acquire_is_asked_for_an_idle_one_and_not_for_a_fresh_one() {
 async fn one_that_before_acquire_refuses_is_closed_and_the_next_one_tried() {
     for gate in [Gate::Fail, Gate::Panic, Gate::Hang] {
         let rig = Rig::new(|pool| asking(pool.max_size(2)));
-        leave_idle(&rig, 2).await;
+        rig.leave_idle(2).await;
         rig.backend.once(Call::BeforeAcquire, gate);
 
         let (lease, paid) = timed(rig.acquire()).await;
@@ -283,7 +260,7 @@ async fn one_that_before_acquire_refuses_is_closed_and_the_next_one_tried() {
 #[tokio::test(start_paused = true)]
 async fn before_acquire_is_asked_also_for_one_that_was_checked_as_a_suspect() {
     let rig = Rig::new(|pool| asking(pool.max_size(2)));
-    leave_idle(&rig, 2).await;
+    rig.leave_idle(2).await;
     advance(10 * SECOND).await;
     rig.backend.once(Call::Check, Gate::Fail);
 
@@ -310,7 +287,7 @@ async fn before_acquire_is_asked_also_for_one_that_comes_from_its_heartbeat() {
 #[tokio::test(start_paused = true)]
 async fn what_is_past_its_lifetime_is_never_lent() {
     let rig = Rig::new(|pool| pool.max_size(2).max_lifetime(60 * SECOND));
-    leave_idle(&rig, 2).await;
+    rig.leave_idle(2).await;
     rig.pool.pause_upkeep();
     advance(61 * SECOND).await;
 

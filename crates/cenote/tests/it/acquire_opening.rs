@@ -1,26 +1,14 @@
 //! Acquire by opening: it is the pool's own job, the caller takes whichever comes first, and a failure is told.
 
 use std::error::Error;
-use std::future::Future;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use cenote::{AcquireError, Lease, OnOpenError, OpenError};
-use cenote_testkit::clock::{advance, settle};
+use cenote_testkit::clock::{advance, settle, timed};
 use cenote_testkit::{Call, Fault, Gate, Rig};
 
 const MS: Duration = Duration::from_millis(1);
 const SECOND: Duration = Duration::from_secs(1);
-
-#[expect(clippy::disallowed_methods, reason = "a test measures tokio's clock")]
-fn now() -> Instant {
-    tokio::time::Instant::now().into_std()
-}
-
-async fn timed<T>(future: impl Future<Output = T>) -> (T, Duration) {
-    let started = now();
-    let value = future.await;
-    (value, now() - started)
-}
 
 #[tokio::test(start_paused = true)]
 async fn a_caller_that_gives_up_does_not_waste_the_open() {

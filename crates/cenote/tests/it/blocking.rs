@@ -5,6 +5,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use cenote::{AcquireError, Lease, OpenError};
+use cenote_testkit::clock::eventually;
 use cenote_testkit::{Call, Gate, Rig};
 use tokio::runtime::{Builder, Runtime};
 
@@ -20,17 +21,6 @@ fn runtime() -> Runtime {
     let mut builder = Builder::new_multi_thread();
     let built = builder.worker_threads(2).enable_all().build();
     built.expect("a runtime can be started")
-}
-
-/// Waits in real time, for what other threads do.
-fn eventually(what: &str, holds: impl Fn() -> bool) {
-    for _ in 0..3000 {
-        if holds() {
-            return;
-        }
-        thread::sleep(MS);
-    }
-    panic!("never: {what}");
 }
 
 #[test]

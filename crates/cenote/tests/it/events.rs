@@ -4,13 +4,11 @@ use std::fmt::Debug;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use cenote::{
-    Acquired, BreakerChanged, CallbackFailed, Closed, Discarded, Leaked, Lease, NestedAcquire,
-    Observer, OpenFailed, Opened, Opening, Pool, PoolClosed, PoolOpened, Released, Resized,
-    ReturnedLate, TimeoutRaised,
-};
+use cenote::{Lease, Observer, Pool};
 use cenote_testkit::clock::{advance, settle};
 use cenote_testkit::{Backend, Call, Gate, GatedManager, GatedPool, Recorder, Rig, Thing};
+
+use crate::every_event::every_event;
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -33,31 +31,14 @@ impl Log {
 macro_rules! writes_everything {
     ($($method:ident: $event:ident,)*) => {
         impl Observer for Log {
-            $(fn $method(&self, event: &$event<'_>) {
+            $(fn $method(&self, event: &cenote::$event<'_>) {
                 self.write(event);
             })*
         }
     };
 }
 
-writes_everything! {
-    pool_opened: PoolOpened,
-    pool_closed: PoolClosed,
-    opening: Opening,
-    opened: Opened,
-    open_failed: OpenFailed,
-    acquired: Acquired,
-    released: Released,
-    discarded: Discarded,
-    closed: Closed,
-    callback_failed: CallbackFailed,
-    timed_out: TimeoutRaised,
-    leaked: Leaked,
-    returned_late: ReturnedLate,
-    nested_acquire: NestedAcquire,
-    breaker_changed: BreakerChanged,
-    resized: Resized,
-}
+every_event!(writes_everything);
 
 async fn before_acquire(thing: &mut Thing) -> bool {
     thing.pass(Call::BeforeAcquire).await
@@ -380,4 +361,15 @@ async fn an_observer_that_minds_nothing_is_enough() {
     let (pool, _) = everything_happens(vec![Arc::new(Nothing)]).await;
 
     assert_eq!(pool.status().leaked, 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_detached_lease_is_told_with_its_site() {
+    let rig = Rig::with_max_size(1);
+    let lease = rig.acquire().await;
+
+    drop(Lease::detach(lease));
+
+    assert_eq!(rig.recorder.of("detached"), ["detached 1"]);
+    assert!(rig.recorder.of("released").is_empty());
 }

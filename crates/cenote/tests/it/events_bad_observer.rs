@@ -5,13 +5,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, mpsc};
 use std::time::Duration;
 
-use cenote::{
-    Acquired, BreakerChanged, CallbackFailed, Closed, Discarded, Leaked, Lease, NestedAcquire,
-    Observer, OpenFailed, Opened, Opening, PoolClosed, PoolOpened, Released, Resized, ReturnedLate,
-    TimeoutRaised, WeakPool,
-};
+use cenote::{Lease, Observer, WeakPool};
 use cenote_testkit::clock::settle;
 use cenote_testkit::{Call, Gate, GatedManager, Recorder, Rig};
+
+use crate::every_event::every_event;
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -24,7 +22,7 @@ struct Each<F>(F);
 macro_rules! each {
     ($($method:ident: $event:ident,)*) => {
         impl<F: Fn(&'static str) + Send + Sync + 'static> Observer for Each<F> {
-            $(fn $method(&self, _: &$event<'_>) {
+            $(fn $method(&self, _: &cenote::$event<'_>) {
                 (self.0)(stringify!($method));
             })*
         }
@@ -34,24 +32,7 @@ macro_rules! each {
     };
 }
 
-each! {
-    pool_opened: PoolOpened,
-    pool_closed: PoolClosed,
-    opening: Opening,
-    opened: Opened,
-    open_failed: OpenFailed,
-    acquired: Acquired,
-    released: Released,
-    discarded: Discarded,
-    closed: Closed,
-    callback_failed: CallbackFailed,
-    timed_out: TimeoutRaised,
-    leaked: Leaked,
-    returned_late: ReturnedLate,
-    nested_acquire: NestedAcquire,
-    breaker_changed: BreakerChanged,
-    resized: Resized,
-}
+every_event!(each);
 
 /// Raises every event once or more.
 async fn raise_everything(rig: &Rig) {
@@ -66,6 +47,7 @@ async fn raise_everything(rig: &Rig) {
     second.dirty = true;
     Lease::release(second).await;
     Lease::discard(first);
+    drop(Lease::detach(rig.acquire().await));
     rig.pool.resize(3).expect("it is valid");
     rig.pool.deactivate();
     rig.pool.activate();

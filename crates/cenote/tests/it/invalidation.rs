@@ -19,12 +19,7 @@ async fn idling(count: usize) -> Rig {
             .leak_after(None)
             .upkeep_interval(HOUR)
     });
-    let mut leases = Vec::new();
-    for _ in 0..count {
-        leases.push(rig.acquire().await);
-    }
-    drop(leases);
-    settle().await;
+    rig.leave_idle(count).await;
     rig
 }
 

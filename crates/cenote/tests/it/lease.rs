@@ -1,25 +1,13 @@
 //! The lease: what may be asked of it, and the ways in which it ends.
 
-use std::future::Future;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use cenote::{Lease, Reason};
-use cenote_testkit::clock::{advance, settle};
+use cenote_testkit::clock::{advance, now, settle, timed};
 use cenote_testkit::{Call, Gate, GatedManager, Rig, Thing, cut};
 
 const MS: Duration = Duration::from_millis(1);
 const SECOND: Duration = Duration::from_secs(1);
-
-#[expect(clippy::disallowed_methods, reason = "a test measures tokio's clock")]
-fn now() -> Instant {
-    tokio::time::Instant::now().into_std()
-}
-
-async fn timed<T>(future: impl Future<Output = T>) -> (T, Duration) {
-    let started = now();
-    let value = future.await;
-    (value, now() - started)
-}
 
 #[tokio::test(start_paused = true)]
 async fn a_lease_is_sent_kept_for_ever_and_shown() {

@@ -5,23 +5,12 @@ use std::thread;
 use std::time::Duration;
 
 use cenote::{Lease, Pool};
-use cenote_testkit::clock::{advance, settle};
+use cenote_testkit::clock::{advance, eventually, settle};
 use cenote_testkit::{Backend, Call, Gate, GatedManager, Rig};
 use tokio::runtime::Builder;
 
 const MS: Duration = Duration::from_millis(1);
 const SECOND: Duration = Duration::from_secs(1);
-
-/// Waits in real time, for what other threads do.
-fn eventually(what: &str, holds: impl Fn() -> bool) {
-    for _ in 0..3000 {
-        if holds() {
-            return;
-        }
-        thread::sleep(MS);
-    }
-    panic!("never: {what}");
-}
 
 #[expect(
     clippy::mem_forget,

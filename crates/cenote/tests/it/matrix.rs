@@ -10,6 +10,8 @@ use cenote_testkit::{Call, Fault, Gate, GatedManager, GatedPool, Rig, Thing, cut
 use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
 
+use crate::books::{assert_accounted, sample};
+
 pub(crate) const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Timers are a millisecond coarse.
@@ -26,17 +28,6 @@ const GATES: [Gate; 5] = [
     Gate::Slow(SLOW),
     Gate::Hang,
     Gate::Panic,
-];
-
-const CALLS: [Call; 8] = [
-    Call::Open,
-    Call::Check,
-    Call::IsBroken,
-    Call::NeedsCleaning,
-    Call::Clean,
-    Call::Close,
-    Call::BeforeAcquire,
-    Call::BeforeRelease,
 ];
 
 /// Where the caller's future is dropped.
@@ -82,7 +73,7 @@ pub(crate) struct Case {
 impl Case {
     fn all() -> impl Iterator<Item = Self> {
         let mut cases = Vec::new();
-        for call in CALLS {
+        for call in Call::ALL {
             for gate in GATES {
                 for once in [true, false] {
                     if once && gate == Gate::Pass {
@@ -213,16 +204,7 @@ pub(crate) async fn fill(rig: &Rig) {
 
 /// What the sums of a status promise, whatever happened.
 pub(crate) fn assert_sums(rig: &Rig) {
-    let status = rig.pool.status();
-    assert_eq!(
-        status.total,
-        status.idle + status.in_use + status.opening + status.cleaning + status.checking,
-        "{status:#?}"
-    );
-    assert!(
-        status.total + status.closing <= status.max_size,
-        "{status:#?}"
-    );
+    assert_accounted(&sample(&rig.pool));
 }
 
 /// The end of a scenario: nothing was lost, and what went out came back.

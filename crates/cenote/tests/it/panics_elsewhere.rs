@@ -300,16 +300,6 @@ fn a_panic_while_a_lease_is_held_outside_any_runtime_returns_it() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn panics_in_every_callback_on_many_threads_lose_nothing() {
-    const CALLS: [Call; 8] = [
-        Call::Open,
-        Call::Check,
-        Call::IsBroken,
-        Call::NeedsCleaning,
-        Call::Clean,
-        Call::Close,
-        Call::BeforeAcquire,
-        Call::BeforeRelease,
-    ];
     let rig = Arc::new(Rig::new(|pool| {
         pool.max_size(4)
             .check_after_idle(Duration::ZERO)
@@ -322,7 +312,7 @@ async fn panics_in_every_callback_on_many_threads_lose_nothing() {
             tokio::spawn(async move {
                 for round in 0..20 {
                     rig.backend
-                        .once(CALLS[(nth + round) % CALLS.len()], Gate::Panic);
+                        .once(Call::ALL[(nth + round) % Call::ALL.len()], Gate::Panic);
                     if let Ok(mut lease) = rig.pool.acquire().await {
                         lease.dirty = round % 2 == 0;
                         tokio::task::yield_now().await;

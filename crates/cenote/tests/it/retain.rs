@@ -12,12 +12,7 @@ const SECOND: Duration = Duration::from_secs(1);
 /// A rig with `count` idle resources.
 async fn idling(count: usize) -> Rig {
     let rig = Rig::with_max_size(count);
-    let mut leases = Vec::new();
-    for _ in 0..count {
-        leases.push(rig.acquire().await);
-    }
-    drop(leases);
-    settle().await;
+    rig.leave_idle(count).await;
     rig
 }
 

@@ -1,9 +1,9 @@
 //! A pool that is shared by several runtimes goes on when one of them shuts down.
 
-use std::thread;
 use std::time::Duration;
 
 use cenote::{Lease, Reason};
+use cenote_testkit::clock::eventually;
 use cenote_testkit::{Call, Gate, Rig};
 use tokio::runtime::{Builder, Handle, Runtime};
 
@@ -21,17 +21,6 @@ fn threaded() -> Runtime {
 }
 
 const KINDS: [fn() -> Runtime; 2] = [single, threaded];
-
-/// Waits in real time, for what other threads do.
-fn eventually(what: &str, holds: impl Fn() -> bool) {
-    for _ in 0..3000 {
-        if holds() {
-            return;
-        }
-        thread::sleep(MS);
-    }
-    panic!("never: {what}");
-}
 
 /// The ways in which a runtime ends.
 const ENDS: [fn(Runtime); 3] = [

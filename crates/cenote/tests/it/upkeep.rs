@@ -13,20 +13,10 @@ const HOUR: Duration = Duration::from_secs(3600);
 /// No multiple of anything else, so that nobody is right by accident.
 const IDLE: Duration = Duration::from_secs(47);
 
-/// Opens `count` resources at once, and leaves them idle.
-async fn spike(rig: &Rig, count: usize) {
-    let mut leases = Vec::new();
-    for _ in 0..count {
-        leases.push(rig.acquire().await);
-    }
-    drop(leases);
-    settle().await;
-}
-
 #[tokio::test(start_paused = true)]
 async fn an_idle_resource_is_closed_when_its_time_is_over_and_not_before() {
     let rig = Rig::new(|pool| pool.idle_timeout(IDLE).upkeep_interval(HOUR));
-    spike(&rig, 1).await;
+    rig.leave_idle(1).await;
 
     advance(IDLE - MS).await;
     let before = rig.pool.status();
@@ -42,7 +32,7 @@ async fn an_idle_resource_is_closed_when_its_time_is_over_and_not_before() {
 #[tokio::test(start_paused = true)]
 async fn a_use_starts_the_idle_time_anew() {
     let rig = Rig::new(|pool| pool.idle_timeout(IDLE).check_after_idle(None));
-    spike(&rig, 1).await;
+    rig.leave_idle(1).await;
     advance(IDLE - SECOND).await;
 
     drop(rig.acquire().await);
@@ -81,7 +71,7 @@ async fn eviction_stops_at_min_size_without_closing_and_opening_again() {
             .idle_timeout(IDLE)
             .max_lifetime(None)
     });
-    spike(&rig, 5).await;
+    rig.leave_idle(5).await;
 
     advance(IDLE).await;
     let after_spike = rig.pool.status();
@@ -102,7 +92,7 @@ async fn eviction_stops_at_min_idle_without_closing_and_opening_again() {
             .idle_timeout(IDLE)
             .max_lifetime(None)
     });
-    spike(&rig, 5).await;
+    rig.leave_idle(5).await;
 
     advance(IDLE).await;
     tokio::time::sleep(HOUR).await;
@@ -152,7 +142,7 @@ async fn the_longest_unused_go_first() {
 #[tokio::test(start_paused = true)]
 async fn after_a_spike_the_hot_one_stays_and_the_rest_is_evicted() {
     let rig = Rig::new(|pool| pool.max_size(5).idle_timeout(IDLE));
-    spike(&rig, 5).await;
+    rig.leave_idle(5).await;
 
     for _ in 0..=IDLE.as_secs() {
         drop(rig.acquire().await);
@@ -171,7 +161,7 @@ async fn oldest_first_keeps_all_of_them_in_use() {
             .idle_timeout(IDLE)
             .idle_order(IdleOrder::Oldest)
     });
-    spike(&rig, 5).await;
+    rig.leave_idle(5).await;
 
     for _ in 0..=IDLE.as_secs() {
         drop(rig.acquire().await);
@@ -187,7 +177,7 @@ async fn a_heartbeat_does_not_make_a_resource_look_used() {
         pool.idle_timeout(IDLE)
             .heartbeat_interval(Duration::from_secs(10))
     });
-    spike(&rig, 1).await;
+    rig.leave_idle(1).await;
 
     for _ in 0..IDLE.as_secs() {
         advance(SECOND).await;
@@ -203,7 +193,7 @@ async fn a_check_that_lends_nothing_does_not_make_a_resource_look_used() {
         pool.idle_timeout(IDLE)
             .check_after_idle(Duration::from_secs(5))
     });
-    spike(&rig, 1).await;
+    rig.leave_idle(1).await;
     advance(Duration::from_secs(20)).await;
 
     let tried = rig.pool.try_acquire().unwrap();
@@ -219,7 +209,7 @@ async fn a_check_that_lends_nothing_does_not_make_a_resource_look_used() {
 #[tokio::test(start_paused = true)]
 async fn a_look_by_retain_does_not_make_a_resource_look_used() {
     let rig = Rig::new(|pool| pool.idle_timeout(IDLE));
-    spike(&rig, 1).await;
+    rig.leave_idle(1).await;
     advance(Duration::from_secs(20)).await;
 
     rig.pool.retain(|_| true);
@@ -243,7 +233,7 @@ async fn what_is_in_use_is_never_evicted() {
 #[tokio::test(start_paused = true)]
 async fn without_an_idle_timeout_nothing_is_evicted() {
     let rig = Rig::new(|pool| pool.idle_timeout(None).max_lifetime(None));
-    spike(&rig, 3).await;
+    rig.leave_idle(3).await;
 
     tokio::time::sleep(HOUR).await;
 
@@ -260,7 +250,7 @@ async fn a_hung_close_holds_up_neither_the_others_nor_its_slot_for_long() {
             .close_timeout(close_timeout)
     });
     rig.backend.once(Call::Close, Gate::Hang);
-    spike(&rig, 3).await;
+    rig.leave_idle(3).await;
 
     advance(IDLE).await;
     let hung = rig.pool.status();
@@ -276,11 +266,11 @@ async fn a_hung_close_holds_up_neither_the_others_nor_its_slot_for_long() {
 async fn a_panicking_close_ends_neither_the_upkeep_nor_the_slot() {
     let rig = Rig::new(|pool| pool.max_size(2).idle_timeout(IDLE));
     rig.backend.always(Call::Close, Gate::Panic);
-    spike(&rig, 2).await;
+    rig.leave_idle(2).await;
 
     advance(IDLE).await;
     let after_first = rig.pool.status();
-    spike(&rig, 2).await;
+    rig.leave_idle(2).await;
     advance(IDLE).await;
 
     assert_eq!((after_first.closing, after_first.total), (0, 0));

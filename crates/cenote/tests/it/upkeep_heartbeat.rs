@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use cenote::{Lease, Reason};
-use cenote_testkit::clock::{advance, settle};
+use cenote_testkit::clock::advance;
 use cenote_testkit::{Call, Gate, Rig};
 
 const MS: Duration = Duration::from_millis(1);
@@ -24,20 +24,10 @@ fn beating(max_size: usize, min_size: usize) -> Rig {
     })
 }
 
-/// Opens `count` resources at once, and leaves them idle.
-async fn spike(rig: &Rig, count: usize) {
-    let mut leases = Vec::new();
-    for _ in 0..count {
-        leases.push(rig.acquire().await);
-    }
-    drop(leases);
-    settle().await;
-}
-
 #[tokio::test(start_paused = true)]
 async fn idle_resources_are_checked_once_per_interval_and_on_time() {
     let rig = beating(1, 0);
-    spike(&rig, 1).await;
+    rig.leave_idle(1).await;
 
     advance(BEAT - MS).await;
     let before = rig.backend.calls(Call::Check);
@@ -55,7 +45,7 @@ async fn idle_resources_are_checked_once_per_interval_and_on_time() {
 #[tokio::test(start_paused = true)]
 async fn without_an_interval_there_is_no_heartbeat() {
     let rig = Rig::with_max_size(1);
-    spike(&rig, 1).await;
+    rig.leave_idle(1).await;
 
     tokio::time::sleep(HOUR).await;
 
@@ -77,7 +67,7 @@ async fn what_is_in_use_is_never_checked() {
 #[tokio::test(start_paused = true)]
 async fn a_return_is_proof_of_life_and_puts_the_heartbeat_off() {
     let rig = beating(1, 0);
-    spike(&rig, 1).await;
+    rig.leave_idle(1).await;
     advance(BEAT - MS).await;
 
     drop(rig.acquire().await);
@@ -91,7 +81,7 @@ async fn a_return_is_proof_of_life_and_puts_the_heartbeat_off() {
 #[tokio::test(start_paused = true)]
 async fn only_a_few_are_checked_at_a_time_and_all_in_the_end() {
     let rig = beating(9, 0);
-    spike(&rig, 9).await;
+    rig.leave_idle(9).await;
     rig.backend
         .always(Call::Check, Gate::Slow(Duration::from_millis(100)));
 
@@ -110,7 +100,7 @@ async fn only_a_few_are_checked_at_a_time_and_all_in_the_end() {
 #[tokio::test(start_paused = true)]
 async fn the_dead_are_closed_and_replaced() {
     let rig = beating(3, 2);
-    spike(&rig, 2).await;
+    rig.leave_idle(2).await;
     rig.backend.once(Call::Check, Gate::Fail);
 
     advance(BEAT).await;
@@ -125,7 +115,7 @@ async fn the_dead_are_closed_and_replaced() {
 #[tokio::test(start_paused = true)]
 async fn a_hung_heartbeat_ends_by_its_limit_and_its_resource_is_replaced() {
     let rig = beating(1, 1);
-    spike(&rig, 1).await;
+    rig.leave_idle(1).await;
     rig.backend.once(Call::Check, Gate::Hang);
 
     advance(BEAT).await;
@@ -143,7 +133,7 @@ async fn a_hung_heartbeat_ends_by_its_limit_and_its_resource_is_replaced() {
 #[tokio::test(start_paused = true)]
 async fn a_panicking_heartbeat_is_a_failed_one() {
     let rig = beating(1, 1);
-    spike(&rig, 1).await;
+    rig.leave_idle(1).await;
     rig.backend.once(Call::Check, Gate::Panic);
 
     advance(BEAT).await;
@@ -158,7 +148,7 @@ async fn a_panicking_heartbeat_is_a_failed_one() {
 #[tokio::test(start_paused = true)]
 async fn when_one_is_dead_those_as_stale_are_checked_too() {
     let rig = beating(6, 0);
-    spike(&rig, 6).await;
+    rig.leave_idle(6).await;
     rig.backend.always(Call::Check, Gate::Fail);
 
     advance(BEAT).await;
@@ -178,7 +168,8 @@ async fn one_under_check_counts_as_such_and_is_not_missing() {
             .heartbeat_interval(BEAT)
             .idle_timeout(None)
     });
-    spike(&rig, 1).await;
+    drop(rig.acquire().await);
+    advance(MS).await;
     let before = rig.pool.status();
     rig.backend
         .always(Call::Check, Gate::Slow(Duration::from_secs(1)));
@@ -196,7 +187,7 @@ async fn one_under_check_counts_as_such_and_is_not_missing() {
 #[tokio::test(start_paused = true)]
 async fn a_caller_who_comes_during_a_heartbeat_gets_that_resource_when_it_passes() {
     let rig = beating(1, 0);
-    spike(&rig, 1).await;
+    rig.leave_idle(1).await;
     rig.backend
         .always(Call::Check, Gate::Slow(Duration::from_millis(500)));
     advance(BEAT).await;
@@ -214,7 +205,7 @@ async fn a_caller_who_comes_during_a_heartbeat_gets_that_resource_when_it_passes
 #[tokio::test(start_paused = true)]
 async fn the_heartbeat_leaves_something_for_callers() {
     let rig = beating(4, 0);
-    spike(&rig, 4).await;
+    rig.leave_idle(4).await;
     rig.backend
         .always(Call::Check, Gate::Slow(Duration::from_secs(1)));
 
@@ -227,7 +218,7 @@ async fn the_heartbeat_leaves_something_for_callers() {
 #[tokio::test(start_paused = true)]
 async fn the_heartbeat_steps_back_while_somebody_waits() {
     let rig = beating(2, 0);
-    spike(&rig, 2).await;
+    rig.leave_idle(2).await;
     rig.pool.suspend();
     let waiting = rig.wait();
 
@@ -242,7 +233,7 @@ async fn the_heartbeat_steps_back_while_somebody_waits() {
 #[tokio::test(start_paused = true)]
 async fn a_heartbeat_that_stepped_back_comes_as_soon_as_nobody_waits() {
     let rig = beating(2, 0);
-    spike(&rig, 2).await;
+    rig.leave_idle(2).await;
     rig.pool.suspend();
     let waiting = rig.wait();
     advance(BEAT).await;
@@ -256,7 +247,7 @@ async fn a_heartbeat_that_stepped_back_comes_as_soon_as_nobody_waits() {
 #[tokio::test(start_paused = true)]
 async fn a_heartbeat_that_stepped_back_comes_after_a_timeout_too() {
     let rig = beating(2, 0);
-    spike(&rig, 2).await;
+    rig.leave_idle(2).await;
     rig.pool.suspend();
 
     let timed_out = rig.pool.acquire_timeout(BEAT + MS).await;
