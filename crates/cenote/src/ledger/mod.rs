@@ -7,7 +7,7 @@
 //! - **I1 conservation**: each slot is in exactly one state, at most `max_size` are not vacant (more only for what was out when
 //!   `max_size` shrank), and counts are sums over the states.
 //! - **I2 no idle hands**: while somebody waits and the pool may lend, no fit resource is idle, and either something is on its way for
-//!   each who waits or there is no room for more.
+//!   each who waits, or there is no room for more, or as many opens run as help (`growth.rs`).
 //! - **I3 first come, first served**; a ticket that ends leaves no trace.
 //! - **I4 one slot, one holder**: `Leased` = living leases + unclaimed grants.
 //! - **I5** no user code, no wake, no drop of a resource, a waker or an error under the lock.
@@ -17,6 +17,7 @@
 //! [`Ledger::assert_sound`] checks what can be seen from here; tests call it after every step and hold the other half of I4.
 
 mod breaker;
+mod growth;
 mod orders;
 mod queue;
 mod slot;
@@ -37,6 +38,7 @@ use std::time::{Duration, Instant};
 use fastrand::Rng;
 
 pub(crate) use breaker::Breaker;
+use growth::Pace;
 pub(crate) use orders::{Orders, Work};
 pub(crate) use queue::Ticket;
 use queue::{Fate, Queue};
@@ -74,6 +76,7 @@ pub(crate) struct Ledger<R, F> {
     suspended: bool,
     paused: bool,
     failing: Option<Failing>,
+    pace: Pace,
     /// The last error of an open, whatever came after.
     last_failure: Option<F>,
     /// Errors that nobody needs any more. User code, so they are not dropped under the lock.
@@ -117,6 +120,7 @@ impl<R, F: Clone> Ledger<R, F> {
             suspended: false,
             paused: false,
             failing: None,
+            pace: Pace::default(),
             last_failure: None,
             waste: Vec::new(),
             stepped_back: false,

@@ -260,7 +260,10 @@ impl<R, F: Clone> Ledger<R, F> {
                 "I2: a fit resource is idle while somebody waits"
             );
             let coming = status.opening + status.checking + status.cleaning;
-            let stuck = coming < wanted && (self.has_room() || !self.shelf.is_empty());
+            // A backend that refuses is left alone for a while. Nobody is told when that is over: who waits looks again.
+            let left_alone = self.failing.is_some();
+            let may_open = self.has_room() && status.opening < self.opens_at_first() && !left_alone;
+            let stuck = coming < wanted && (may_open || !self.shelf.is_empty());
             assert!(
                 !stuck,
                 "I2: nothing is on its way for one who waits, though there is room"

@@ -78,6 +78,9 @@ impl<R, F: Clone> Ledger<R, F> {
                 waiting: self.queue.len(),
             }),
             Ok(None) => {
+                if self.queue.is_empty() {
+                    self.line_begins();
+                }
                 let ticket = self.queue.join(asker, waker.clone(), now);
                 self.counts.waited += 1;
                 self.serve(now, &mut orders);
@@ -179,7 +182,7 @@ impl<R, F: Clone> Ledger<R, F> {
             // What `pick` left on the shelf must be vetted.
             match self.shelved(0) {
                 Some(slot) => self.vet(slot, now),
-                None if self.has_room() => self.reserve(false, now),
+                None if self.may_grow(now) => self.reserve(false, now),
                 None => break,
             }
         }

@@ -180,6 +180,7 @@ impl<R, F: Clone> Ledger<R, F> {
             let part = self.limits.lifetime_jitter * self.rng.f64();
             now + lifetime - lifetime.mul_f64(part)
         });
+        self.open_took(now.saturating_duration_since(self.slots[slot].since));
         let entry = &mut self.slots[slot];
         entry.resource = Some(resource);
         entry.id = self.last_id;

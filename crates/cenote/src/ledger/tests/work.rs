@@ -240,6 +240,8 @@ impl World {
             .set_breaker(None, BreakerState::Active, self.now);
         self.obey(orders);
         self.drain();
+        // The longest back-off.
+        self.now += Duration::from_secs(30);
         let max_size = self.ledger.status(self.now).max_size;
         for _ in 0..max_size + 1 {
             self.request();

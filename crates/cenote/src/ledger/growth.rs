@@ -1,0 +1,83 @@
+//! Growth: how many opens may run at once for those who wait, beside what is there already.
+//!
+//! An open helps only if the line still stands when it is done. So the pool begins with few, and looks at the line: one that stands
+//! for as long as an open takes, or that will at the pace of the returns, is not served by them, and `max_opening` may run.
+
+use std::time::{Duration, Instant};
+
+use super::slot::State;
+use super::{HELD_UP_AFTER, Ledger};
+
+/// So many opens may always run, so that a slow one does not stop growth.
+const FEW: usize = 2;
+
+/// What is known about the line that stands, and about opens.
+#[derive(Debug, Default)]
+pub(super) struct Pace {
+    /// Since when the line stands although there is something to come back to it, and how much had come back by then.
+    standing: Option<(Instant, u64)>,
+    /// How long the last open took.
+    open_took: Duration,
+}
+
+impl<R, F: Clone> Ledger<R, F> {
+    /// A new line begins.
+    pub(super) fn line_begins(&mut self) {
+        self.pace.standing = None;
+    }
+
+    pub(super) fn open_took(&mut self, took: Duration) {
+        self.pace.open_took = took;
+    }
+
+    /// May one more be opened for those who wait? What is held up does not count, so that it blocks nobody.
+    pub(super) fn may_grow(&mut self, now: Instant) -> bool {
+        if self.pace.standing.is_none() && self.alive() > 0 {
+            self.pace.standing = Some((now, self.counts.released));
+        }
+        let most = if self.is_pressed(now) {
+            self.limits.max_opening
+        } else {
+            self.opens_at_first()
+        };
+        let opening = self.slots.iter().filter(|slot| {
+            slot.state == State::Opening
+                && now.saturating_duration_since(slot.since) < HELD_UP_AFTER
+        });
+        self.has_room() && opening.count() < most && !self.is_refused(now)
+    }
+
+    /// Is the backend refusing while there is something to come back? Then returns serve the line, and the backend is left alone until the
+    /// back-off is over, instead of failing one caller after another.
+    fn is_refused(&self, now: Instant) -> bool {
+        let refused = self
+            .failing
+            .as_ref()
+            .is_some_and(|failing| now < failing.refill_at);
+        refused && self.alive() > 0
+    }
+
+    /// How many opens a line begins with: each resource that is there will come back, and stands for one of them.
+    pub(super) fn opens_at_first(&self) -> usize {
+        let most = self.limits.max_opening;
+        most.saturating_sub(self.alive()).max(FEW.min(most))
+    }
+
+    /// Will the line not be served by returns before an open is done?
+    fn is_pressed(&self, now: Instant) -> bool {
+        let Some((since, released)) = self.pace.standing else {
+            return true;
+        };
+        let stood = now.saturating_duration_since(since);
+        // What is out counts as if it came back now, so that the pace is not underrated before the first return.
+        let returns = self.counts.released.saturating_sub(released) + self.alive() as u64;
+        let expected = stood.as_nanos() * self.queue.len() as u128;
+        stood >= self.pace.open_took
+            || expected >= self.pace.open_took.as_nanos() * u128::from(returns)
+    }
+
+    /// Resources that are here, whatever is done with them.
+    fn alive(&self) -> usize {
+        self.total() - self.count(State::Opening)
+    }
+}
