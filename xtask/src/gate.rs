@@ -1,7 +1,7 @@
 //! `cargo xtask gate`: all that must hold before a commit, in order, stopping at the first failure.
 
 use crate::command::{Cargo, Outcome, now};
-use crate::{features, test, tidy};
+use crate::{features, model, test, tidy};
 
 type Step = (&'static str, fn() -> Outcome);
 
@@ -11,6 +11,7 @@ const STEPS: &[Step] = &[
         Cargo::new("clippy --workspace --all-targets --all-features -- -D warnings").run()
     }),
     ("test", || test::run(&[])),
+    ("model", model::run),
     ("doc", || {
         let doc = Cargo::new("doc --workspace --no-deps --all-features");
         doc.variable("RUSTDOCFLAGS", "-D warnings").run()

@@ -4,6 +4,8 @@ mod command;
 mod features;
 mod gate;
 mod manifest;
+mod model;
+mod sim;
 mod test;
 mod tidy;
 
@@ -14,7 +16,10 @@ use std::process::ExitCode;
 const COMMANDS: &str = "\
 commands:
   cargo xtask test [FILTER...]  run all tests, doc tests and examples; with a filter, only the tests it names
-  cargo xtask gate              all that must hold before a commit: fmt, clippy, test, doc, features, tidy
+  cargo xtask gate              all that must hold before a commit: fmt, clippy, test, model, doc, features, tidy
+  cargo xtask model [--long]    play the core's threads and tasks in many orders; with --long, in many more, and under Miri
+  cargo xtask sim [--seeds N] [--from K] | --seed S
+                                play seeds of the whole-pool simulation; one alone prints its story
   cargo xtask tidy              look for broken absences and stale claims";
 
 fn main() -> ExitCode {
@@ -31,7 +36,10 @@ fn main() -> ExitCode {
             Ok(())
         }
         ["test", filters @ ..] => test::run(filters),
+        ["sim", args @ ..] => sim::run(args),
         ["gate"] => gate::run(),
+        ["model"] => model::run(),
+        ["model", "--long"] => model::run_long(),
         ["tidy"] => tidy::run(),
         unknown => {
             eprintln!("xtask: unknown command `{}`\n{COMMANDS}", unknown.join(" "));

@@ -161,7 +161,7 @@ impl Backend {
 }
 
 /// Panics as ordered. Thousands of these are ordered in one test, so they are not reported: they would bury the one that is not.
-fn explode(call: Call) -> ! {
+pub(crate) fn explode(call: Call) -> ! {
     static HUSHED: Once = Once::new();
     HUSHED.call_once(|| {
         let report = panic::take_hook();
@@ -176,7 +176,7 @@ fn explode(call: Call) -> ! {
 }
 
 /// How the message of an ordered panic begins.
-const ORDERED: &str = "the backend panicked in";
+pub(crate) const ORDERED: &str = "the backend panicked in";
 
 /// What is pooled.
 #[derive(Debug)]

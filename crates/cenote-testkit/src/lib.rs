@@ -16,6 +16,7 @@ mod backend;
 pub mod clock;
 mod recorder;
 mod rig;
+pub mod sim;
 
 pub use backend::{Backend, Call, Fault, Gate, GatedManager, Thing};
 pub use recorder::Recorder;

@@ -5,7 +5,6 @@ use std::panic::Location;
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Poll, Wake, Waker};
-use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
 use crate::error::{AcquireError, TimedOut};
@@ -16,6 +15,7 @@ use crate::observer::{Acquired, NestedAcquire, TimeoutRaised};
 use crate::rt::{self, Owner};
 use crate::shared::{Place, Shared};
 use crate::status::{Holder, HolderGroup};
+use crate::sync::thread::{self, Thread};
 use crate::{error::OpenError, upkeep};
 
 /// What an acquire of this pool comes to.

@@ -3,14 +3,14 @@
 use std::fmt;
 use std::future::{Future, poll_fn};
 use std::pin::pin;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::task::{Poll, Waker};
 use std::time::Instant;
 
 use crate::manager::Manager;
 use crate::rt;
 use crate::shared::Shared;
+use crate::sync::{AtomicBool, Mutex, MutexGuard, Ordering, PoisonError};
 
 pub(crate) struct Bell<M: Manager + 'static> {
     /// Is there an upkeep task? Read on every acquire, written when it starts and ends.

@@ -2,10 +2,10 @@
 
 use std::collections::VecDeque;
 use std::fmt;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::backoff::Backoff;
+use crate::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Whether a pool lends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

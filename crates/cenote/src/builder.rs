@@ -2,8 +2,7 @@
 
 use std::fmt;
 use std::hash::{BuildHasher, RandomState};
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::bell::Bell;
@@ -16,6 +15,7 @@ use crate::observer::{Observer, Observers, PoolOpened};
 use crate::pool::Pool;
 use crate::rt;
 use crate::shared::Shared;
+use crate::sync::{AtomicU64, AtomicUsize, Mutex, Ordering};
 
 /// Builds a [`Pool`]. What is not set has the default of [`Config`].
 #[must_use = "a builder does nothing until `build`"]
@@ -25,6 +25,7 @@ pub struct Builder<M: Manager + 'static> {
     hooks: Hooks<M::Resource>,
     observers: Observers,
     strategy: Option<Box<dyn Strategy>>,
+    seed: Option<u64>,
 }
 
 /// One setter per field of [`Config`].
@@ -46,6 +47,7 @@ impl<M: Manager + 'static> Builder<M> {
             hooks: Hooks::default(),
             observers: Observers::default(),
             strategy: None,
+            seed: None,
         }
     }
 
@@ -142,6 +144,13 @@ impl<M: Manager + 'static> Builder<M> {
         self
     }
 
+    /// The seed of every random draw of this pool (back-off, lifetime), so that a simulation can be played again.
+    #[doc(hidden)]
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.seed = Some(seed);
+        self
+    }
+
     /// Builds the pool. Opens nothing; [`warm`](Pool::warm) does. The one place that refuses a wrong value.
     pub fn build(self) -> Result<Pool<M>, ConfigError> {
         let limits = Arc::new(Limits::check(self.config)?);
@@ -150,7 +159,9 @@ impl<M: Manager + 'static> Builder<M> {
             .as_deref()
             .map_or_else(generated_name, Arc::from);
         let asks = self.hooks.before_acquire.is_some();
-        let seed = RandomState::new().hash_one(&name);
+        let seed = self
+            .seed
+            .unwrap_or_else(|| RandomState::new().hash_one(&name));
         let shared = Shared {
             name,
             manager: self.manager,

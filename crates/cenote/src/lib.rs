@@ -18,9 +18,14 @@ mod ledger;
 mod manager;
 mod observer;
 mod pool;
+#[cfg(not(cenote_model))]
+mod rt;
+#[cfg(cenote_model)]
+#[path = "rt_model.rs"]
 mod rt;
 mod shared;
 mod status;
+mod sync;
 mod upkeep;
 mod whole;
 
@@ -40,4 +45,6 @@ pub use observer::{
     Resized, ReturnedLate, TimeoutRaised,
 };
 pub use pool::{Pool, WeakPool};
+#[cfg(cenote_model)]
+pub use rt::{begin, shut_down};
 pub use status::{Closes, Health, Holder, HolderGroup, Leftover, Reason, Status, Task};

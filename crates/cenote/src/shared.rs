@@ -2,8 +2,7 @@
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::AtomicUsize;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::bell::Bell;
@@ -17,6 +16,7 @@ use crate::ledger::{Ledger, Orders, Refusal};
 use crate::manager::Manager;
 use crate::observer::{BreakerChanged, Leaked, Observers, PoolClosed};
 use crate::rt;
+use crate::sync::{AtomicUsize, Mutex, MutexGuard, PoisonError};
 
 pub(crate) type Book<M> = Ledger<<M as Manager>::Resource, OpenError<<M as Manager>::Error>>;
 

@@ -1,0 +1,192 @@
+//! Plays many seeds of the simulation on all cores, or one alone with its story. `cargo xtask sim` runs it.
+
+use std::io::{self, IsTerminal, Write};
+use std::process::ExitCode;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use cenote_testkit::sim::{Played, play};
+
+const USAGE: &str = "usage: sim [--seeds N] [--from K], or sim --seed S";
+
+/// More stories than anybody reads.
+const SHOWN: usize = 3;
+
+/// How many seeds a thread takes at once.
+const CHUNK: u64 = 64;
+
+const ON_TERMINAL: Duration = Duration::from_millis(200);
+/// A log is read later, and should stay short.
+const IN_LOG: Duration = Duration::from_secs(5);
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let Some(order) = Order::read(&args) else {
+        eprintln!("{USAGE}");
+        return ExitCode::from(2);
+    };
+    match order {
+        Order::One(seed) => {
+            let played = play(seed);
+            println!("{played}");
+            ExitCode::from(u8::from(played.broken.is_some()))
+        }
+        Order::Many { from, seeds } => Run::new(from, seeds).run(),
+    }
+}
+
+enum Order {
+    One(u64),
+    Many { from: u64, seeds: u64 },
+}
+
+impl Order {
+    fn read(args: &[String]) -> Option<Self> {
+        let (mut from, mut seeds, mut one) = (0, 10_000, None);
+        for pair in args.chunks(2) {
+            let [name, value] = pair else { return None };
+            let value: u64 = value.replace('_', "").parse().ok()?;
+            match name.as_str() {
+                "--seed" => one = Some(value),
+                "--seeds" => seeds = value,
+                "--from" => from = value,
+                _ => return None,
+            }
+        }
+        Some(one.map_or(Self::Many { from, seeds }, Self::One))
+    }
+}
+
+struct Run {
+    from: u64,
+    seeds: u64,
+    next: AtomicU64,
+    done: AtomicU64,
+    steps: AtomicU64,
+    broken: Mutex<Vec<Played>>,
+    started: Instant,
+    on_terminal: bool,
+}
+
+impl Run {
+    fn new(from: u64, seeds: u64) -> Self {
+        Self {
+            from,
+            seeds,
+            next: AtomicU64::new(0),
+            done: AtomicU64::new(0),
+            steps: AtomicU64::new(0),
+            broken: Mutex::default(),
+            started: now(),
+            on_terminal: io::stderr().is_terminal(),
+        }
+    }
+
+    fn run(&self) -> ExitCode {
+        let threads = thread::available_parallelism().map_or(1, usize::from);
+        thread::scope(|scope| {
+            for _ in 0..threads {
+                scope.spawn(|| self.work());
+            }
+            self.show_progress();
+        });
+        self.report()
+    }
+
+    fn work(&self) {
+        loop {
+            let first = self.next.fetch_add(CHUNK, Ordering::Relaxed);
+            if first >= self.seeds {
+                return;
+            }
+            for seed in first..self.seeds.min(first + CHUNK) {
+                let played = play(self.from + seed);
+                self.steps.fetch_add(played.steps as u64, Ordering::Relaxed);
+                if played.broken.is_some() {
+                    self.broken().push(played);
+                }
+                self.done.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+    }
+
+    fn broken(&self) -> std::sync::MutexGuard<'_, Vec<Played>> {
+        let broken = self.broken.lock();
+        broken.expect("nothing panics while it is held")
+    }
+
+    fn show_progress(&self) {
+        let pace = if self.on_terminal {
+            ON_TERMINAL
+        } else {
+            IN_LOG
+        };
+        let mut shown = now();
+        while self.done.load(Ordering::Relaxed) < self.seeds {
+            thread::sleep(Duration::from_millis(20));
+            if shown.elapsed() >= pace {
+                shown = now();
+                self.show();
+            }
+        }
+        self.show();
+        if self.on_terminal {
+            let _ = writeln!(io::stderr());
+        }
+    }
+
+    fn show(&self) {
+        let done = self.done.load(Ordering::Relaxed);
+        let percent = done * 100 / self.seeds.max(1);
+        let bar = "#".repeat(percent as usize / 5);
+        let line = format!(
+            "[{bar:<20}] {percent:>3} %  {done} of {} schedules  {:.0}/s  {} broken",
+            self.seeds,
+            self.per_second(),
+            self.broken().len()
+        );
+        // A line that cannot be shown is no reason to stop.
+        let _ = if self.on_terminal {
+            write!(io::stderr(), "\r{line}\x1b[K")
+        } else {
+            writeln!(io::stderr(), "{line}")
+        };
+    }
+
+    fn per_second(&self) -> f64 {
+        self.done.load(Ordering::Relaxed) as f64 / self.started.elapsed().as_secs_f64().max(0.001)
+    }
+
+    fn report(&self) -> ExitCode {
+        let mut broken = self.broken();
+        // The shortest story is the easiest to read.
+        broken.sort_by_key(|played| played.steps);
+        for played in broken.iter().take(SHOWN) {
+            println!("{played}\n");
+        }
+        for played in broken.iter() {
+            let what = played.broken.as_deref().unwrap_or_default();
+            println!("seed {} ({} steps): {what}", played.seed, played.steps);
+        }
+        println!(
+            "{} schedules ({} to {}), {} steps, {:.0} schedules per second, {} broken",
+            self.seeds,
+            self.from,
+            self.from + self.seeds.saturating_sub(1),
+            self.steps.load(Ordering::Relaxed),
+            self.per_second(),
+            broken.len()
+        );
+        ExitCode::from(u8::from(!broken.is_empty()))
+    }
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the ban guards the pool; this is a stopwatch"
+)]
+fn now() -> Instant {
+    Instant::now()
+}

@@ -1,0 +1,244 @@
+//! An acquire under observation, and how a lease ends. What clients do with them is in `doings.rs`.
+
+use std::future::Future;
+use std::mem;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use cenote::{Lease, Pool};
+use tokio::time::Instant;
+
+use super::backend::SimManager;
+use super::outcome::{Acquired, Before, ended};
+use super::plan::Lie;
+use super::world::{Ask, Name, Sim, now};
+use crate::rig::cut;
+
+pub(super) type SimLease = Lease<SimManager>;
+
+/// How long a client is ready to wait.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Patience {
+    /// As the pool says.
+    Pool,
+    For(Duration),
+    Until(Instant),
+}
+
+/// One acquire: each poll is watched, and so is its end or its being dropped.
+pub(super) struct Asking {
+    sim: Arc<Sim>,
+    pool: Pool<SimManager>,
+    client: usize,
+    patience: Patience,
+    /// Since the first poll, until it has ended.
+    number: Option<u64>,
+    acquiring: Option<Pin<Box<dyn Future<Output = Acquired> + Send>>>,
+}
+
+impl Asking {
+    pub(super) fn new(
+        sim: &Arc<Sim>,
+        pool: &Pool<SimManager>,
+        client: usize,
+        patience: Patience,
+    ) -> Self {
+        let own = pool.clone();
+        Self {
+            sim: Arc::clone(sim),
+            pool: pool.clone(),
+            client,
+            patience,
+            number: None,
+            acquiring: Some(Box::pin(async move {
+                match patience {
+                    Patience::Pool => own.acquire().await,
+                    Patience::For(limit) => own.acquire_timeout(limit).await,
+                    Patience::Until(deadline) => own.acquire_until(deadline.into_std()).await,
+                }
+            })),
+        }
+    }
+
+    /// From now on its client does not poll it; or does again.
+    pub(super) fn doze(&self, dozing: bool) {
+        let mut world = self.sim.world();
+        let Some(ask) = self.number.and_then(|number| world.asks.get_mut(&number)) else {
+            return;
+        };
+        ask.dozing = dozing;
+        // What passed meanwhile was not the pool's fault.
+        ask.deadline = ask.deadline.map(|deadline| deadline.max(now()));
+    }
+
+    fn begin(&mut self) -> Before {
+        let before = Before::look(&self.sim, &self.pool);
+        let limit = self.sim.plan.config.acquire_timeout;
+        let deadline = match self.patience {
+            Patience::Pool => limit.map(|limit| now() + limit),
+            Patience::For(limit) => Some(now() + limit),
+            Patience::Until(deadline) => Some(deadline.max(now())),
+        };
+        let mut world = self.sim.world();
+        world.last_ask += 1;
+        let number = world.last_ask;
+        self.number = Some(number);
+        world.note(
+            Name(self.client),
+            format_args!("ask {number}: acquires, {:?}", Shown(self.patience)),
+        );
+        let ask = Ask {
+            client: self.client,
+            began: world.tick,
+            deadline,
+            dozing: false,
+        };
+        world.asks.insert(number, ask);
+        before
+    }
+
+    fn join(&self, number: u64) {
+        let mut world = self.sim.world();
+        world.counted.waited += 1;
+        world.note(Name(self.client), format_args!("ask {number}: in line"));
+        let place = if self.sim.tells(Lie::WrongOrder) {
+            0
+        } else {
+            world.line.len()
+        };
+        world.line.insert(place, number);
+    }
+}
+
+impl Future for Asking {
+    type Output = Acquired;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Acquired> {
+        let first = self.number.is_none().then(|| self.begin());
+        let number = self.number.unwrap_or_default();
+        let acquiring = self
+            .acquiring
+            .as_mut()
+            .expect("an acquire is not polled after its end");
+        let polled = acquiring.as_mut().poll(context);
+        let joined = first.is_some_and(|before| self.pool.status().waited > before.waited);
+        if joined {
+            self.join(number);
+        }
+        if let Poll::Ready(acquired) = &polled {
+            self.acquiring = None;
+            let at_once = first.filter(|_| !joined);
+            ended(&self.sim, &self.pool, number, at_once, acquired);
+        }
+        polled
+    }
+}
+
+impl Drop for Asking {
+    fn drop(&mut self) {
+        if self.acquiring.take().is_none() {
+            return;
+        }
+        let mut world = self.sim.world();
+        let Some(number) = self.number else { return };
+        world.note(Name(self.client), format_args!("ask {number}: gives up"));
+        world.asks.remove(&number);
+        if let Some(place) = world.line.iter().position(|other| *other == number) {
+            world.line.remove(place);
+            world.counted.cancelled += 1;
+        }
+    }
+}
+
+/// Without the moment of a deadline, which is another in every play.
+struct Shown(Patience);
+
+impl std::fmt::Debug for Shown {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.0 {
+            Patience::Pool => f.write_str("as the pool says"),
+            Patience::For(limit) => write!(f, "for {limit:?}"),
+            Patience::Until(_) => f.write_str("until a moment that is past"),
+        }
+    }
+}
+
+/// How a lease ends.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum End {
+    Dropped,
+    /// Politely; cut after so many polls.
+    Released(usize),
+    Discarded,
+    Detached,
+    Forgotten,
+}
+
+pub(super) async fn give_back(sim: &Sim, client: usize, lease: SimLease, end: End) {
+    let end = if sim.tells(Lie::LostLease) {
+        End::Forgotten
+    } else {
+        end
+    };
+    note_end(sim, client, &lease, end);
+    match end {
+        End::Dropped => drop(lease),
+        End::Released(polls) => {
+            let done = cut(polls, Lease::release(lease)).await;
+            let how = if done.is_some() {
+                "is done"
+            } else {
+                "goes on alone"
+            };
+            sim.note(Name(client), format_args!("the release {how}"));
+        }
+        End::Discarded => Lease::discard(lease),
+        End::Detached => {
+            let serial = lease.serial;
+            let thing = Lease::detach(lease);
+            if let Some(state) = sim.world().things.get_mut(&serial) {
+                state.detached = true;
+            }
+            drop(thing);
+        }
+        End::Forgotten => forget(lease),
+    }
+}
+
+/// The world knows before the pool does: what is given back may be lent again at once.
+fn note_end(sim: &Sim, client: usize, lease: &SimLease, end: End) {
+    let serial = lease.serial;
+    let mut world = sim.world();
+    world.note(Name(client), format_args!("#{serial}: {end:?}"));
+    let is_this = |held: &super::world::Held| held.serial == serial && held.client == client;
+    if let (End::Forgotten, false) = (end, sim.tells(Lie::LostLease)) {
+        if let Some(held) = world.leases.iter_mut().find(|held| is_this(held)) {
+            held.forgotten = true;
+        }
+        return;
+    }
+    if let Some(place) = world.leases.iter().position(is_this) {
+        world.leases.swap_remove(place);
+    }
+    if let Some(thing) = world.things.get_mut(&serial) {
+        thing.holder = None;
+    }
+    match end {
+        End::Detached => world.counted.detached += 1,
+        End::Discarded => {
+            world.counted.released += 1;
+            world.counted.discarded += 1;
+        }
+        End::Dropped | End::Released(_) | End::Forgotten => world.counted.released += 1,
+    }
+}
+
+#[expect(
+    clippy::mem_forget,
+    reason = "a client that forgets its lease is what is simulated"
+)]
+fn forget(lease: SimLease) {
+    mem::forget(lease);
+}

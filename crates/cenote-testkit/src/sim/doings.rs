@@ -1,0 +1,303 @@
+//! What a client does: acquires in every manner, holds, nests, gives up, and turns the knobs of the whole pool.
+
+use std::future::{Future, poll_fn};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::Duration;
+
+use cenote::Pool;
+use fastrand::Rng;
+use tokio::time::{Instant, sleep, timeout};
+
+use super::backend::SimManager;
+use super::client::{Asking, End, Patience, SimLease, give_back};
+use super::outcome::{Acquired, Before, ended};
+use super::world::{Ask, Name, Sim};
+use crate::backend::{Call, explode};
+use crate::rig::cut;
+
+pub(super) struct Client {
+    pub(super) sim: Arc<Sim>,
+    pub(super) pool: Pool<SimManager>,
+    pub(super) me: usize,
+    pub(super) rng: Rng,
+    /// When the play began.
+    pub(super) began: Instant,
+}
+
+/// When a client gives up an acquire.
+#[derive(Clone, Copy, Debug)]
+enum GivesUp {
+    Never,
+    AfterPolls(usize),
+    After(Duration),
+    /// It does not poll for so long, and then does.
+    Dozes(Duration),
+    /// It does not poll for so long, and then drops it.
+    DozesOff(Duration),
+}
+
+impl Client {
+    pub(super) async fn live(mut self) {
+        for _ in 0..self.sim.plan.steps {
+            self.think().await;
+            if self.is_over() {
+                return;
+            }
+            if self.rng.u8(0..100) < self.sim.plan.control {
+                self.control().await;
+            } else if self.rng.u8(0..6) == 0 {
+                self.try_once().await;
+            } else {
+                self.acquire(0).await;
+            }
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        let world = self.sim.world();
+        world.healed || world.is_broken()
+    }
+
+    fn note(&self, what: impl std::fmt::Display) {
+        self.sim.note(Name(self.me), what);
+    }
+
+    /// Some turns, or some time.
+    async fn think(&mut self) {
+        if self.rng.bool() {
+            for _ in 0..self.rng.u8(0..4) {
+                tokio::task::yield_now().await;
+            }
+        } else {
+            let pause = self.pause();
+            sleep(pause).await;
+        }
+    }
+
+    fn pause(&mut self) -> Duration {
+        Duration::from_millis(self.rng.u64(0..=self.sim.plan.pace))
+    }
+
+    async fn acquire(&mut self, depth: u8) {
+        // Whoever holds one and waits for another for ever may wait for itself.
+        let patience = match self.rng.u8(0..10) {
+            0..=4 if depth == 0 => Patience::Pool,
+            5..=6 => Patience::For(Duration::from_micros(self.rng.u64(0..=2))),
+            7 => Patience::Until(self.began),
+            _ => Patience::For(self.pause() * 2 + Duration::from_micros(self.rng.u64(0..=1500))),
+        };
+        let gives_up = match self.rng.u8(0..12) {
+            0..=1 => GivesUp::AfterPolls(self.rng.usize(0..4)),
+            2 => GivesUp::After(self.pause()),
+            3 => GivesUp::Dozes(self.pause()),
+            4 => GivesUp::DozesOff(self.pause()),
+            _ => GivesUp::Never,
+        };
+        let asking = Asking::new(&self.sim, &self.pool, self.me, patience);
+        if let Some(Ok(lease)) = wait(asking, gives_up).await {
+            self.use_it(lease, depth).await;
+        }
+    }
+
+    async fn try_once(&mut self) {
+        let before = Before::look(&self.sim, &self.pool);
+        let number = {
+            let mut world = self.sim.world();
+            world.last_ask += 1;
+            let number = world.last_ask;
+            world.note(Name(self.me), format_args!("ask {number}: tries"));
+            let ask = Ask {
+                client: self.me,
+                began: world.tick,
+                deadline: None,
+                dozing: false,
+            };
+            world.asks.insert(number, ask);
+            number
+        };
+        let lease = match self.pool.try_acquire() {
+            Ok(None) => {
+                self.sim.world().asks.remove(&number);
+                return self.note(format_args!("ask {number}: finds nothing"));
+            }
+            Ok(Some(lease)) => Ok(lease),
+            Err(error) => Err(error),
+        };
+        ended(&self.sim, &self.pool, number, Some(before), &lease);
+        if let Ok(lease) = lease {
+            self.use_it(lease, 0).await;
+        }
+    }
+
+    /// Holds it, perhaps asks for another meanwhile, and ends the lease in some way.
+    fn use_it(
+        &mut self,
+        mut lease: SimLease,
+        depth: u8,
+    ) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
+        Box::pin(async move {
+            self.think().await;
+            lease.dirty = self.rng.u8(0..3) == 0;
+            lease.broken = self.rng.u8(0..10) == 0;
+            if depth < 2 && !self.is_over() && self.rng.u8(0..5) == 0 {
+                self.acquire(depth + 1).await;
+            }
+            let end = self.end();
+            give_back(&self.sim, self.me, lease, end).await;
+        })
+    }
+
+    fn end(&mut self) -> End {
+        let forgets = self.sim.plan.may_forget && !self.is_over();
+        match self.rng.u8(0..20) {
+            0..=4 => End::Released(usize::MAX),
+            5..=6 => End::Released(self.rng.usize(0..3)),
+            7..=8 => End::Discarded,
+            9..=10 => End::Detached,
+            11..=12 if forgets => End::Forgotten,
+            _ => End::Dropped,
+        }
+    }
+
+    /// Turns a knob of the whole pool.
+    async fn control(&mut self) {
+        match self.rng.u8(0..15) {
+            0..=2 => self.resize(),
+            3 => self.invalidate(),
+            4 => {
+                let over = self.pause();
+                self.note(format_args!("invalidates over {over:?}"));
+                self.pool.invalidate_over(over);
+            }
+            5 => self.suspend(),
+            6 => self.resume(),
+            7 => self.retain(),
+            8 => self.knob("activates", Pool::activate),
+            9 => self.knob("deactivates", Pool::deactivate),
+            10 => self.knob("lets it recover", Pool::recover),
+            11 => self.knob("pauses the upkeep", Pool::pause_upkeep),
+            12 => self.knob("resumes the upkeep", Pool::resume_upkeep),
+            13 => self.warm().await,
+            _ if self.sim.plan.may_close => self.knob("closes", Pool::close),
+            _ => self.look(),
+        }
+    }
+
+    fn knob(&self, what: &str, turn: fn(&Pool<SimManager>)) {
+        self.note(what);
+        turn(&self.pool);
+    }
+
+    fn resize(&mut self) {
+        let to = self.rng.usize(1..=5);
+        self.note(format_args!("resizes to {to}"));
+        if self.pool.resize(to).is_err() {
+            return self.note("is refused: `min_size` and `min_idle` must fit");
+        }
+        resized(&self.sim, &self.pool, to);
+    }
+
+    fn invalidate(&self) {
+        {
+            let mut world = self.sim.world();
+            world.note(Name(self.me), "invalidates");
+            world.invalidated_at = world.tick;
+        }
+        self.pool.invalidate();
+    }
+
+    fn suspend(&self) {
+        self.note("suspends");
+        self.pool.suspend();
+        self.sim.world().suspended = true;
+    }
+
+    fn resume(&self) {
+        self.note("resumes");
+        self.sim.world().suspended = false;
+        self.pool.resume();
+    }
+
+    fn retain(&mut self) {
+        let (keeps, panics) = (self.rng.bool(), self.rng.u8(0..8) == 0);
+        self.note(format_args!("retains all: {keeps}, panics: {panics}"));
+        let (sim, pool) = (&self.sim, &self.pool);
+        // An ordered panic.
+        let _ = catch_unwind(AssertUnwindSafe(|| {
+            pool.retain(|thing| {
+                let held = sim
+                    .world()
+                    .things
+                    .get(&thing.serial)
+                    .is_some_and(|thing| thing.holder.is_some());
+                sim.world()
+                    .expect(!held, "O2: `retain` looks at a resource that is held");
+                if panics {
+                    explode(Call::Check);
+                }
+                keeps
+            });
+        }));
+    }
+
+    async fn warm(&mut self) {
+        self.note("warms up");
+        let polls = if self.rng.bool() { usize::MAX } else { 2 };
+        let told = match cut(polls, self.pool.warm()).await {
+            None => "gives the warm-up up".to_owned(),
+            Some(Ok(())) => "is warm".to_owned(),
+            Some(Err(error)) => error.to_string(),
+        };
+        self.note(told);
+    }
+
+    /// What only looks must change nothing.
+    fn look(&self) {
+        let pool = self.pool.downgrade().upgrade();
+        let leases = self.pool.leases().len();
+        let own = self.sim.world().leases.len();
+        self.sim
+            .world()
+            .expect(leases == own, "O5: the holders are not those who hold");
+        self.sim
+            .world()
+            .expect(pool.is_some(), "a pool with a handle is gone");
+        self.note(format_args!("looks: {}", self.pool.health()));
+    }
+}
+
+/// What existed when it shrank may stay until it comes home.
+pub(super) fn resized(sim: &Sim, pool: &Pool<SimManager>, to: usize) {
+    let status = pool.status();
+    let mut world = sim.world();
+    world.max_size = to;
+    world.cap = to.max(status.total + status.closing);
+}
+
+async fn wait(asking: Asking, gives_up: GivesUp) -> Option<Acquired> {
+    match gives_up {
+        GivesUp::Never => Some(asking.await),
+        GivesUp::AfterPolls(polls) => cut(polls, asking).await,
+        GivesUp::After(limit) => timeout(limit, asking).await.ok(),
+        GivesUp::Dozes(pause) => doze(asking, pause, true).await,
+        GivesUp::DozesOff(pause) => doze(asking, pause, false).await,
+    }
+}
+
+async fn doze(asking: Asking, pause: Duration, wakes: bool) -> Option<Acquired> {
+    let mut asking = pin!(asking);
+    let once = poll_fn(|context| Poll::Ready(asking.as_mut().poll(context))).await;
+    if let Poll::Ready(acquired) = once {
+        return Some(acquired);
+    }
+    asking.doze(true);
+    sleep(pause).await;
+    if !wakes {
+        return None;
+    }
+    asking.doze(false);
+    Some(asking.await)
+}

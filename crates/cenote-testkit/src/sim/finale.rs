@@ -1,0 +1,139 @@
+//! The end of a play: the faults stop, the pool must be whole again, and then it is closed and must leave nothing behind.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use cenote::{AcquireError, Pool};
+use tokio::time::sleep;
+
+use super::backend::SimManager;
+use super::client::{Asking, End, Patience, SimLease, give_back};
+use super::doings::resized;
+use super::oracle::check;
+use super::outcome::Acquired;
+use super::world::{Sim, now};
+
+/// Who acquires at the end, each in a task of its own.
+const FIRST_GUEST: usize = 100;
+
+/// The faults stop, and every knob is turned back.
+pub(super) fn heal(sim: &Sim, pool: &Pool<SimManager>) {
+    let forgotten = {
+        let mut world = sim.world();
+        world.note("scheduler", "the faults stop");
+        world.healed = true;
+        world.suspended = false;
+        world.forgotten()
+    };
+    pool.resume();
+    pool.resume_upkeep();
+    pool.activate();
+    if forgotten >= pool.status().max_size {
+        // Whoever waits without a deadline would wait for what never comes back.
+        let to = forgotten + 1;
+        if pool.resize(to).is_ok() {
+            resized(sim, pool, to);
+        }
+    }
+    check(sim, pool);
+}
+
+pub(super) async fn run(sim: &Arc<Sim>, pool: Pool<SimManager>) {
+    let was_closed = pool.is_closed();
+    let leases = if was_closed {
+        Vec::new()
+    } else {
+        full_service(sim, &pool).await
+    };
+    for (guest, lease) in leases {
+        give_back(sim, guest, lease, End::Dropped).await;
+        check(sim, &pool);
+    }
+    if sim.plan.ends_by_drop {
+        sim.note("scheduler", "drops the last handle");
+        drop(pool);
+        sleep(sim.plan.recovers_within()).await;
+    } else {
+        close(sim, &pool).await;
+    }
+    let mut world = sim.world();
+    let (alive, forgotten) = (world.alive(), world.forgotten());
+    world.expect(
+        alive == forgotten,
+        format_args!("O8: {alive} are alive, {forgotten} were forgotten"),
+    );
+    let running = world.opening + world.vetting + world.closing;
+    world.expect(
+        running == 0,
+        format_args!("O8: {running} callbacks still run"),
+    );
+}
+
+/// O8: all that was not forgotten can be acquired within one back-off, and no more.
+async fn full_service(sim: &Arc<Sim>, pool: &Pool<SimManager>) -> Vec<(usize, SimLease)> {
+    let until = now() + sim.plan.recovers_within();
+    let whole = pool.status().max_size - sim.world().forgotten();
+    let mut leases = Vec::new();
+    while leases.len() < whole && !sim.world().is_broken() {
+        let guest = FIRST_GUEST + leases.len();
+        let left = until.saturating_duration_since(now());
+        match acquire(sim, pool, guest, left).await {
+            Ok(lease) => leases.push((guest, lease)),
+            // What began before may still go wrong.
+            Err(error) if now() < until && error.is_retryable() => {
+                sleep(Duration::from_millis(5)).await
+            }
+            Err(error) => sim.world().broke(format_args!(
+                "O8: no full service: {} of {whole}: {error}",
+                leases.len()
+            )),
+        }
+    }
+    let more = acquire(sim, pool, FIRST_GUEST + whole, Duration::from_millis(5)).await;
+    let refused = matches!(
+        more,
+        Err(AcquireError::TimedOut(_) | AcquireError::Rejected { .. })
+    );
+    sim.world()
+        .expect(refused, "O8: one more than `max_size` was lent");
+    if let Ok(lease) = more {
+        leases.push((FIRST_GUEST + whole, lease));
+    }
+    leases
+}
+
+async fn acquire(
+    sim: &Arc<Sim>,
+    pool: &Pool<SimManager>,
+    guest: usize,
+    limit: Duration,
+) -> Acquired {
+    let asking = Asking::new(sim, pool, guest, Patience::For(limit));
+    let acquired = tokio::spawn(asking)
+        .await
+        .expect("an acquire does not panic");
+    check(sim, pool);
+    acquired
+}
+
+/// O8: after the close nothing is left but what was forgotten.
+async fn close(sim: &Sim, pool: &Pool<SimManager>) {
+    sim.note("scheduler", "closes the pool, and waits");
+    let leftover = pool.close_within(sim.plan.recovers_within()).await;
+    check(sim, pool);
+    let status = pool.status();
+    let mut world = sim.world();
+    let forgotten = world.forgotten();
+    world.expect(
+        leftover.leases.len() == forgotten && leftover.unfinished == 0,
+        format_args!("O8: left after the close: {leftover:?}"),
+    );
+    let gone = status.closed.total() + status.detached + forgotten as u64;
+    world.expect(
+        status.opened == gone,
+        format_args!(
+            "O8: {} opened, {gone} closed, detached or forgotten",
+            status.opened
+        ),
+    );
+}

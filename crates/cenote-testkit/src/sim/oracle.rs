@@ -1,0 +1,217 @@
+//! The oracles that look at the pool between two steps, and when everybody rests.
+
+use std::time::Duration;
+
+use cenote::{BreakerState, OnOpenError, Pool, Status};
+
+use super::backend::SimManager;
+use super::plan::Lie;
+use super::world::{Counted, Sim, World, now};
+
+/// The granularity of the runtime's timers.
+pub(super) const TICK: Duration = Duration::from_millis(1);
+
+/// Between two steps.
+pub(super) fn check(sim: &Sim, pool: &Pool<SimManager>) {
+    let status = pool.status();
+    let idle = pool.is_closed() || pool.breaker_state() == BreakerState::Inactive;
+    let mut world = sim.world();
+    let world = &mut *world;
+    world.tick += 1;
+    if idle && status.waiting > 0 {
+        world.broke("O6: somebody waits for a pool that is closed or inactive");
+    }
+    check_books(world, &status);
+    check_cap(sim, world, &status);
+    check_probes(sim, world);
+    world.seen = Some(status);
+}
+
+/// O5: the books.
+fn check_books(world: &mut World, status: &Status) {
+    let living = status.idle + status.in_use + status.cleaning + status.checking;
+    world.expect(
+        status.total == living + status.opening,
+        "O5: the status does not add up",
+    );
+    let gone = status.closed.total() + status.detached;
+    world.expect(
+        status.opened == gone + living as u64,
+        format_args!("O5: {} opened, {gone} gone, {living} here", status.opened),
+    );
+    world.expect(
+        status.opened == world.opened,
+        "O5: the backend opened another number of resources",
+    );
+    let counted = Counted {
+        acquired: status.acquired,
+        waited: status.waited,
+        timed_out: status.timed_out,
+        cancelled: status.cancelled,
+        released: status.released,
+        discarded: status.discarded,
+        detached: status.detached,
+    };
+    let own = world.counted;
+    world.expect(
+        counted == own,
+        format_args!("O5: the pool counts {counted:?}, the clients {own:?}"),
+    );
+    let (leases, line) = (world.leases.len(), world.line.len());
+    let served = line.checked_sub(status.waiting);
+    let unclaimed = status.in_use.checked_sub(leases);
+    world.expect(
+        served
+            .zip(unclaimed)
+            .is_some_and(|(served, unclaimed)| unclaimed <= served),
+        format_args!(
+            "O5: {} in use and {} waiting, but {leases} leases and {line} in line",
+            status.in_use, status.waiting
+        ),
+    );
+    let before = world.seen.take();
+    let backwards = before.is_some_and(|before| goes_backwards(&before, status));
+    world.expect(!backwards, "O5: a counter went backwards");
+}
+
+fn goes_backwards(before: &Status, after: &Status) -> bool {
+    let counters = |status: &Status| {
+        [
+            status.acquired,
+            status.waited,
+            status.released,
+            status.discarded,
+            status.detached,
+            status.opened,
+            status.open_failed,
+            status.timed_out,
+            status.cancelled,
+            status.leaked,
+        ]
+    };
+    let pairs = counters(before).into_iter().zip(counters(after));
+    let reasons = before.closed.iter().zip(after.closed.iter());
+    pairs.into_iter().any(|(before, after)| after < before)
+        || reasons
+            .into_iter()
+            .any(|(before, after)| after.1 < before.1)
+        || after.wait_time < before.wait_time
+}
+
+/// O1: the cap.
+fn check_cap(sim: &Sim, world: &mut World, status: &Status) {
+    let occupied = status.total + status.closing;
+    let (alive, opening) = (world.alive(), world.opening);
+    world.expect(
+        alive + opening <= occupied,
+        format_args!("O1: {alive} alive and {opening} opening in {occupied} slots"),
+    );
+    world.expect(
+        status.max_size == world.max_size,
+        "O1: `max_size` is not what it was set to",
+    );
+    let cap = world.cap - usize::from(sim.tells(Lie::SmallerCap));
+    world.expect(
+        occupied <= cap,
+        format_args!("O1: {occupied} slots are taken, of {cap}"),
+    );
+    world.cap = world.max_size.max(world.cap.min(occupied));
+}
+
+/// O6: whoever asked since the breaker began to recover holds a probe.
+fn check_probes(sim: &Sim, world: &mut World) {
+    let Some(since) = world.recovering_since else {
+        return;
+    };
+    let probes = world
+        .leases
+        .iter()
+        .filter(|held| held.began > since)
+        .count();
+    world.expect(
+        probes <= sim.plan.config.probes,
+        format_args!("O6: {probes} probes are out"),
+    );
+}
+
+/// O7: nobody has anything to do, and the clock is about to jump.
+pub(super) fn check_rest(sim: &Sim, pool: &Pool<SimManager>) {
+    if !sim.world().turns.are_over() {
+        return;
+    }
+    check(sim, pool);
+    let status = pool.status();
+    let allowance = match pool.breaker_state() {
+        _ if pool.is_closed() => 0,
+        BreakerState::Active => usize::MAX,
+        // More, if what was lent before is still out.
+        BreakerState::Recovering => sim.plan.config.probes.saturating_sub(status.in_use),
+        _ => 0,
+    };
+    let mut world = sim.world();
+    let world = &mut *world;
+    check_owed(sim, world, &status);
+    let dozing = world
+        .line
+        .iter()
+        .filter(|ask| world.asks[ask].dozing)
+        .count();
+    world.expect(
+        world.line.len() <= status.waiting + dozing,
+        "O7: somebody was served or turned away, and was not woken",
+    );
+    if !world.suspended {
+        check_no_idle_hands(sim, world, &status, status.waiting.min(allowance));
+    }
+    check_deadlines(world);
+}
+
+/// Whoever took a piece of work runs a callback, or pauses between two tries of an open.
+fn check_owed(sim: &Sim, world: &mut World, status: &Status) {
+    let pauses = sim.plan.config.on_open_error == OnOpenError::Retry;
+    let owed = [
+        ("opening", status.opening, world.opening),
+        (
+            "checked or cleaned",
+            status.checking + status.cleaning,
+            world.vetting,
+        ),
+        ("closing", status.closing, world.closing),
+    ];
+    for (what, slots, callbacks) in owed {
+        let kept = slots == callbacks || what == "opening" && pauses && slots > callbacks;
+        world.expect(
+            kept,
+            format_args!("O7: owed work lies about: {slots} {what}, {callbacks} callbacks run"),
+        );
+    }
+}
+
+/// `wanted` of those who wait may be served.
+fn check_no_idle_hands(sim: &Sim, world: &mut World, status: &Status, wanted: usize) {
+    let coming = status.opening + status.checking + status.cleaning;
+    // What is alive will come back, so the pool may take its time to open more beside it.
+    let full = status.total + status.closing >= status.max_size
+        || status.opening >= sim.plan.config.max_opening
+        || status.total > status.opening;
+    world.expect(
+        coming >= wanted || status.idle == 0 && full,
+        format_args!(
+            "O7: {wanted} wait and {coming} are on their way, though {} are idle or there is room",
+            status.idle
+        ),
+    );
+}
+
+/// O4, for those who have not ended.
+fn check_deadlines(world: &mut World) {
+    let late = world.asks.values().find(|ask| {
+        !ask.dozing
+            && ask
+                .deadline
+                .is_some_and(|deadline| deadline + TICK <= now())
+    });
+    if let Some(client) = late.map(|ask| ask.client) {
+        world.broke(format_args!("O4: client {client} waits past its deadline"));
+    }
+}

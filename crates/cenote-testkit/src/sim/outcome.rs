@@ -1,0 +1,195 @@
+//! The oracles that look at an acquire when it ends.
+
+use cenote::{AcquireError, Lease, Nested, OnOpenError, Pool};
+
+use super::backend::SimManager;
+use super::oracle::TICK;
+use super::plan::Lie;
+use super::world::{Ask, Held, Name, Sim, World, now};
+use crate::backend::Fault;
+
+pub(super) type Acquired = Result<Lease<SimManager>, AcquireError<Fault>>;
+
+/// What was seen just before an acquire was polled for the first time.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Before {
+    pub(super) waiting: usize,
+    pub(super) waited: u64,
+    lends: bool,
+}
+
+impl Before {
+    pub(super) fn look(sim: &Sim, pool: &Pool<SimManager>) -> Self {
+        let status = pool.status();
+        let inactive = pool.breaker_state() == cenote::BreakerState::Inactive;
+        Self {
+            waiting: status.waiting,
+            waited: status.waited,
+            lends: !pool.is_closed() && !inactive && !sim.world().suspended,
+        }
+    }
+}
+
+/// An acquire has ended. `at_once` if it never was in line.
+pub(super) fn ended(
+    sim: &Sim,
+    pool: &Pool<SimManager>,
+    number: u64,
+    at_once: Option<Before>,
+    acquired: &Acquired,
+) {
+    let waiting = pool.status().waiting;
+    let closed = pool.is_closed();
+    let mut world = sim.world();
+    let world = &mut *world;
+    let Some(ask) = world.asks.remove(&number) else {
+        return world.broke("an acquire ended twice");
+    };
+    world.note(
+        Name(ask.client),
+        format_args!("ask {number}: {}", told(acquired)),
+    );
+    let place = world.line.iter().position(|other| *other == number);
+    if let Some(place) = place {
+        world.line.remove(place);
+        let in_turn = matches!(acquired, Ok(_) | Err(AcquireError::Open { .. }));
+        let behind = world.line.len() - place;
+        world.expect(
+            !in_turn || waiting <= behind,
+            format_args!(
+                "O3: ask {number} was served before its turn: {waiting} wait, {behind} came later"
+            ),
+        );
+    }
+    check_deadline(sim, world, ask, acquired);
+    let holds = world.leases.iter().any(|held| held.client == ask.client);
+    let config = &sim.plan.config;
+    match acquired {
+        Ok(lease) => {
+            world.counted.acquired += 1;
+            world.expect(!closed, "O6: lent by a pool that is closed");
+            world.expect(
+                !(holds && config.nested == Nested::Deny),
+                "O6: a nested acquire was not denied",
+            );
+            check_fit(sim, world, ask, lease);
+            if let Some(before) = at_once {
+                check_at_once(sim, world, before, lease);
+            }
+            take(world, ask, lease);
+        }
+        Err(AcquireError::TimedOut(_)) => {
+            world.counted.timed_out += 1;
+            world.expect(place.is_some(), "O4: out of time, and never in line");
+        }
+        Err(AcquireError::Closed { .. }) => world.expect(closed, "told of a close that was none"),
+        Err(AcquireError::Open { .. }) => world.expect(
+            config.on_open_error == OnOpenError::Fail,
+            "an open's error reached a caller, though it is retried",
+        ),
+        Err(AcquireError::Rejected { .. }) => world.expect(
+            config.max_waiters.is_some() && place.is_none(),
+            "rejected without a limit",
+        ),
+        Err(AcquireError::Nested { .. }) => world.expect(
+            holds && config.nested == Nested::Deny,
+            "denied as nested, and holds nothing",
+        ),
+        Err(_) => {}
+    }
+}
+
+fn told(acquired: &Acquired) -> String {
+    match acquired {
+        Ok(lease) => format!("got #{} (use {})", lease.serial, Lease::uses(lease)),
+        Err(AcquireError::TimedOut(timed_out)) => {
+            format!("timed out, phase {:?}", timed_out.phase())
+        }
+        Err(error) => error.to_string(),
+    }
+}
+
+/// O4.
+fn check_deadline(sim: &Sim, world: &mut World, ask: Ask, acquired: &Acquired) {
+    let lie = sim.tells(Lie::EarlyDeadline);
+    match ask.deadline {
+        Some(deadline) => {
+            let latest = if lie {
+                deadline - TICK
+            } else {
+                deadline + TICK
+            };
+            world.expect(now() <= latest, "O4: it ended after its deadline");
+            let early = now() < deadline && matches!(acquired, Err(AcquireError::TimedOut(_)));
+            world.expect(!early, "O4: out of time before the deadline");
+        }
+        None => world.expect(
+            !matches!(acquired, Err(AcquireError::TimedOut(_))),
+            "O4: out of time without a deadline",
+        ),
+    }
+}
+
+/// O6.
+fn check_fit(sim: &Sim, world: &mut World, ask: Ask, lease: &Lease<SimManager>) {
+    let bad = [
+        (lease.dirty, "dirty"),
+        (lease.broken, "broken"),
+        (lease.unfit, "refused or dead"),
+    ];
+    for (is, what) in bad {
+        world.expect(!is, format_args!("O6: #{} was lent {what}", lease.serial));
+    }
+    let invalidated = ask.began > world.invalidated_at && lease.born < world.invalidated_at;
+    world.expect(
+        !invalidated,
+        format_args!("O6: #{} was lent though it is invalidated", lease.serial),
+    );
+    let most = sim.plan.config.max_uses.unwrap_or(u64::MAX);
+    world.expect(
+        Lease::uses(lease) <= most,
+        format_args!("O6: #{} was lent too often", lease.serial),
+    );
+}
+
+/// O3 and O6, for one that was served at once.
+fn check_at_once(sim: &Sim, world: &mut World, before: Before, lease: &Lease<SimManager>) {
+    let config = &sim.plan.config;
+    world.expect(
+        before.waiting == 0,
+        format_args!("O3: barging: {} were waiting", before.waiting),
+    );
+    world.expect(before.lends, "O6: lent by a pool that does not lend");
+    let unchecked =
+        sim.plan.before_acquire || config.check_after_idle.is_some_and(|after| after.is_zero());
+    world.expect(!unchecked, "O6: lent at once, unchecked");
+    let expired = config
+        .max_lifetime
+        .is_some_and(|most| Lease::age(lease) >= most);
+    world.expect(
+        !expired,
+        format_args!("O6: #{} was lent expired", lease.serial),
+    );
+}
+
+/// O2: it has one holder now.
+fn take(world: &mut World, ask: Ask, lease: &Lease<SimManager>) {
+    let serial = lease.serial;
+    world.leases.push(Held {
+        serial,
+        client: ask.client,
+        began: ask.began,
+        forgotten: false,
+    });
+    let before = world
+        .things
+        .get_mut(&serial)
+        .map(|thing| thing.holder.replace(ask.client));
+    match before {
+        Some(None) => {}
+        Some(Some(other)) => {
+            world.broke(format_args!("O2: #{serial} is held by client {other} too"))
+        }
+        None => world.broke(format_args!("O2: #{serial} does not exist any more")),
+    }
+}

@@ -1,0 +1,144 @@
+//! The plan: all that a seed decides before the play begins. What happens during it is drawn from the plan's own seeds.
+
+use std::time::Duration;
+
+use cenote::{Config, IdleOrder, Nested, OnOpenError, WarmUp};
+use fastrand::Rng;
+
+use super::faults::Faults;
+
+/// Something wrong, on purpose: an oracle that cannot fail proves nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lie {
+    /// The manager opens the same resource twice.
+    Twins,
+    /// The manager opens more than it was asked to, and keeps them alive.
+    Hoarder,
+    /// A client loses a lease and says that it returned it.
+    LostLease,
+    /// The oracle is told that `max_size` is one less.
+    SmallerCap,
+    /// The oracle is told that the last in line came first.
+    WrongOrder,
+    /// The oracle is told that every deadline is earlier than it is.
+    EarlyDeadline,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Plan {
+    pub(super) seed: u64,
+    pub(super) lie: Option<Lie>,
+    pub(super) config: Config,
+    pub(super) faults: Faults,
+    pub(super) clients: usize,
+    /// How many things each client does.
+    pub(super) steps: usize,
+    /// The longest that a client thinks or holds, in milliseconds.
+    pub(super) pace: u64,
+    /// After this long the faults stop and nobody begins anything new.
+    pub(super) horizon: Duration,
+    /// Of 100 times, how often nobody is polled though somebody could be.
+    pub(super) lazy: u8,
+    pub(super) before_acquire: bool,
+    pub(super) before_release: bool,
+    /// Failures in a row until the strategy trips, and how long until it recovers.
+    pub(super) strategy: Option<(u32, Duration)>,
+    /// Of 100 doings, how many concern the whole pool.
+    pub(super) control: u8,
+    pub(super) may_close: bool,
+    pub(super) may_forget: bool,
+    /// The last handle is dropped, instead of a close.
+    pub(super) ends_by_drop: bool,
+}
+
+impl Plan {
+    pub(super) fn draw(seed: u64, lie: Option<Lie>) -> Self {
+        let mut rng = Rng::with_seed(seed);
+        let rng = &mut rng;
+        Self {
+            seed,
+            lie,
+            config: config(rng),
+            faults: Faults::draw(rng),
+            clients: rng.usize(1..=6),
+            steps: rng.usize(1..=8),
+            pace: one_of(rng, &[0, 2, 20, 300, 3000]),
+            horizon: Duration::from_millis(rng.u64(1..=20_000)),
+            lazy: one_of(rng, &[0, 20, 60]),
+            before_acquire: rng.u8(0..6) == 0,
+            before_release: rng.u8(0..6) == 0,
+            strategy: (rng.u8(0..4) == 0)
+                .then(|| (rng.u32(1..=3), Duration::from_millis(rng.u64(1..=500)))),
+            control: one_of(rng, &[0, 10, 30]),
+            may_close: rng.u8(0..8) == 0,
+            may_forget: rng.u8(0..8) == 0,
+            ends_by_drop: rng.u8(0..4) == 0,
+        }
+    }
+
+    /// By when the pool must be back to full service once the faults have stopped: what hangs runs out of time, and the longest
+    /// back-off of an open passes.
+    pub(super) fn recovers_within(&self) -> Duration {
+        let config = &self.config;
+        let open = config.open_timeout.unwrap_or_default();
+        let hung =
+            open + config.check_timeout * 3 + config.clean_timeout * 2 + config.close_timeout;
+        hung + Duration::from_secs(6)
+    }
+}
+
+fn config(rng: &mut Rng) -> Config {
+    let max_size = rng.usize(1..=4);
+    let rarely_some = |rng: &mut Rng, longest| (rng.u8(0..3) == 0).then(|| millis(rng, longest));
+    Config {
+        name: Some("sim".to_owned()),
+        max_size,
+        min_size: if rng.bool() {
+            0
+        } else {
+            rng.usize(0..=max_size)
+        },
+        min_idle: if rng.bool() {
+            0
+        } else {
+            rng.usize(0..=max_size)
+        },
+        acquire_timeout: (rng.u8(0..4) != 0).then(|| millis(rng, 5000)),
+        open_timeout: Some(millis(rng, 5000)),
+        max_opening: rng.usize(1..=4),
+        on_open_error: one_of(rng, &[OnOpenError::Fail, OnOpenError::Retry]),
+        idle_timeout: rarely_some(rng, 2000),
+        max_lifetime: rarely_some(rng, 5000),
+        lifetime_jitter: rng.f64(),
+        max_uses: (rng.u8(0..3) == 0).then(|| rng.u64(1..=4)),
+        check_after_idle: match rng.u8(0..4) {
+            0 => None,
+            1 => Some(Duration::ZERO),
+            _ => Some(millis(rng, 1000)),
+        },
+        check_on_return: rng.u8(0..4) == 0,
+        check_timeout: millis(rng, 3000),
+        clean_timeout: millis(rng, 3000),
+        close_timeout: millis(rng, 3000),
+        // Shorter ones make long stories that tell nothing new.
+        heartbeat_interval: rarely_some(rng, 500).map(|often| often + Duration::from_millis(20)),
+        upkeep_interval: millis(rng, 30_000),
+        leak_after: rarely_some(rng, 500),
+        stuck_after: millis(rng, 5000),
+        idle_order: one_of(rng, &[IdleOrder::Hot, IdleOrder::Oldest]),
+        max_waiters: (rng.u8(0..4) == 0).then(|| rng.usize(0..=3)),
+        nested: one_of(rng, &[Nested::Allow, Nested::Report, Nested::Deny]),
+        warm_up: one_of(rng, &[WarmUp::Required, WarmUp::BestEffort]),
+        probes: rng.usize(1..=2),
+    }
+}
+
+/// From one millisecond to `longest` of them; short ones are as likely as long ones.
+pub(super) fn millis(rng: &mut Rng, longest: u64) -> Duration {
+    let longest = if rng.bool() { longest } else { longest / 20 };
+    Duration::from_millis(rng.u64(1..=longest.max(1)))
+}
+
+pub(super) fn one_of<T: Copy>(rng: &mut Rng, choices: &[T]) -> T {
+    choices[rng.usize(..choices.len())]
+}

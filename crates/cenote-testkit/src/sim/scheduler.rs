@@ -1,0 +1,215 @@
+//! The scheduler: clients are tasks of a runtime with a paused clock, and are polled only when the seed says that it is their turn.
+
+use std::future::{Future, poll_fn};
+use std::pin::Pin;
+use std::sync::{Arc, OnceLock};
+use std::task::{Context, Poll, Wake, Waker};
+use std::time::Duration;
+
+use cenote::{Pool, WeakPool};
+use fastrand::Rng;
+use tokio::runtime::Builder;
+use tokio::time::timeout;
+
+use super::backend::{SimManager, SimObserver, SimStrategy, may_acquire, may_release};
+use super::doings::Client;
+use super::world::{Sim, Turns, now};
+use super::{finale, oracle, panics};
+
+/// Longer than anything that ends by itself once the faults have stopped.
+const FOR_EVER: Duration = Duration::from_secs(600);
+
+pub(super) fn run(sim: &Arc<Sim>) {
+    let watched = Arc::new(OnceLock::<WeakPool<SimManager>>::new());
+    let runtime = Builder::new_current_thread()
+        .enable_time()
+        .start_paused(true)
+        // The scheduler has its say after every task.
+        .event_interval(1)
+        .on_thread_park({
+            let (sim, watched) = (Arc::clone(sim), Arc::clone(&watched));
+            move || {
+                if let Some(pool) = watched.get().and_then(WeakPool::upgrade) {
+                    oracle::check_rest(&sim, &pool);
+                }
+            }
+        })
+        .build()
+        .expect("a runtime without I/O needs nothing from the system");
+    runtime.block_on(async {
+        sim.world().begin();
+        let pool = build(sim);
+        // It is set once.
+        let _ = watched.set(pool.downgrade());
+        play(sim, pool).await;
+        sim.world().end();
+    });
+}
+
+fn build(sim: &Arc<Sim>) -> Pool<SimManager> {
+    let plan = &sim.plan;
+    sim.note("plan", format_args!("{:?}", plan.config));
+    sim.note(
+        "plan",
+        format_args!(
+            "{:?}, hooks {} {}, strategy {:?}",
+            plan.faults, plan.before_acquire, plan.before_release, plan.strategy
+        ),
+    );
+    let mut builder = Pool::builder(SimManager(Arc::clone(sim)))
+        .config(plan.config.clone())
+        .observer(Arc::new(SimObserver(Arc::clone(sim))))
+        .seed(plan.seed);
+    if plan.before_acquire {
+        builder = builder.before_acquire(may_acquire);
+    }
+    if plan.before_release {
+        builder = builder.before_release(may_release);
+    }
+    if let Some((failures, recover_after)) = plan.strategy {
+        builder = builder.breaker(SimStrategy {
+            sim: Arc::clone(sim),
+            failures,
+            recover_after,
+        });
+    }
+    builder.build().expect("what the plan draws is valid")
+}
+
+async fn play(sim: &Arc<Sim>, pool: Pool<SimManager>) {
+    for me in 0..sim.plan.clients {
+        let client = Client {
+            sim: Arc::clone(sim),
+            pool: pool.clone(),
+            me,
+            rng: Rng::with_seed(sim.plan.seed ^ (me as u64 + 1) << 32),
+            began: now(),
+        };
+        tokio::spawn(Turnstile {
+            sim: Arc::clone(sim),
+            pool: pool.clone(),
+            me,
+            inner: Box::pin(client.live()),
+            waker: Ready::waker(sim, me, 0),
+        });
+    }
+    if timeout(sim.plan.horizon, turns(sim, &pool)).await.is_err() {
+        sim.note("scheduler", "the time is over");
+    }
+    finale::heal(sim, &pool);
+    if timeout(FOR_EVER, turns(sim, &pool)).await.is_err() {
+        sim.world().broke("O8: somebody waits for ever");
+    }
+    if !sim.world().is_broken() {
+        finale::run(sim, pool).await;
+    }
+}
+
+/// Gives turns until every client is done, or a promise is broken.
+async fn turns(sim: &Arc<Sim>, pool: &Pool<SimManager>) {
+    poll_fn(|context| {
+        oracle::check(sim, pool);
+        let mut world = sim.world();
+        if let Some(panic) = panics::seen() {
+            world.broke(format_args!("a panic: {panic}"));
+        }
+        if world.is_broken() || world.turns.done == sim.plan.clients {
+            return Poll::Ready(());
+        }
+        world.turns.scheduler = Some(context.waker().clone());
+        if world.turns.ready.is_empty() {
+            return Poll::Pending;
+        }
+        context.waker().wake_by_ref();
+        if world.rngs.order.u8(0..100) >= sim.plan.lazy {
+            let count = world.turns.ready.len();
+            let place = world.rngs.order.usize(..count);
+            let client = world.turns.ready.swap_remove(place);
+            world.turns.admitted[client] = true;
+            if let Some(task) = world.turns.tasks[client].take() {
+                task.wake();
+            }
+        }
+        Poll::Pending
+    })
+    .await;
+}
+
+impl Turns {
+    /// Is nobody ready, and nobody about to be polled?
+    pub(super) fn are_over(&self) -> bool {
+        self.ready.is_empty() && !self.admitted.contains(&true)
+    }
+}
+
+/// Lets its client be polled only when it was admitted.
+struct Turnstile {
+    sim: Arc<Sim>,
+    pool: Pool<SimManager>,
+    me: usize,
+    inner: Pin<Box<dyn Future<Output = ()> + Send>>,
+    waker: Waker,
+}
+
+impl Future for Turnstile {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        {
+            let mut world = self.sim.world();
+            let me = self.me;
+            world.turns.tasks[me] = Some(context.waker().clone());
+            if !std::mem::take(&mut world.turns.admitted[me]) {
+                return Poll::Pending;
+            }
+            if world.rngs.order.bool() {
+                world.turns.wakers[me] += 1;
+                let number = world.turns.wakers[me];
+                drop(world);
+                self.waker = Ready::waker(&self.sim, me, number);
+            }
+        }
+        let waker = self.waker.clone();
+        let polled = self.inner.as_mut().poll(&mut Context::from_waker(&waker));
+        oracle::check(&self.sim, &self.pool);
+        if polled.is_ready() {
+            let mut world = self.sim.world();
+            world.turns.done += 1;
+            if let Some(scheduler) = &world.turns.scheduler {
+                scheduler.wake_by_ref();
+            }
+        }
+        polled
+    }
+}
+
+/// Tells the scheduler that a client could be polled. A future may be polled with another waker each time, and only the last one
+/// counts: so it is here.
+struct Ready {
+    sim: Arc<Sim>,
+    me: usize,
+    number: u64,
+}
+
+impl Ready {
+    fn waker(sim: &Arc<Sim>, me: usize, number: u64) -> Waker {
+        let sim = Arc::clone(sim);
+        Waker::from(Arc::new(Self { sim, me, number }))
+    }
+}
+
+impl Wake for Ready {
+    fn wake(self: Arc<Self>) {
+        let mut world = self.sim.world();
+        // An emptied world has no clients any more.
+        if world.turns.wakers.get(self.me) != Some(&self.number) {
+            return;
+        }
+        if !world.turns.ready.contains(&self.me) {
+            world.turns.ready.push(self.me);
+        }
+        if let Some(scheduler) = &world.turns.scheduler {
+            scheduler.wake_by_ref();
+        }
+    }
+}

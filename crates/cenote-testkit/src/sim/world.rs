@@ -1,0 +1,258 @@
+//! The world: what the simulation knows by itself, beside the pool. The other half of every equation that the oracles check.
+
+use std::collections::BTreeMap;
+use std::fmt::{self, Write};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Waker;
+use std::time::Duration;
+
+use cenote::Status;
+use fastrand::Rng;
+use tokio::time::Instant;
+
+use super::plan::{Lie, Plan};
+
+/// One play: its plan, and its world.
+#[derive(Debug)]
+pub(super) struct Sim {
+    pub(super) plan: Plan,
+    world: Mutex<World>,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct World {
+    pub(super) story: Story,
+    pub(super) rngs: Rngs,
+    pub(super) turns: Turns,
+    /// Counts the steps: who came first, where the clock does not tell.
+    pub(super) tick: u64,
+    /// The faults have stopped.
+    pub(super) healed: bool,
+
+    // The backend's side.
+    pub(super) things: BTreeMap<u64, ThingState>,
+    pub(super) opened: u64,
+    pub(super) opening: usize,
+    /// Checks, cleans and hooks that run now.
+    pub(super) vetting: usize,
+    pub(super) closing: usize,
+
+    // The clients' side.
+    pub(super) asks: BTreeMap<u64, Ask>,
+    pub(super) last_ask: u64,
+    /// Who is in line or was served and does not know yet, in the order of arrival.
+    pub(super) line: Vec<u64>,
+    pub(super) leases: Vec<Held>,
+    pub(super) counted: Counted,
+
+    // The whole pool, as it was told to be.
+    pub(super) max_size: usize,
+    pub(super) cap: usize,
+    pub(super) suspended: bool,
+    pub(super) invalidated_at: u64,
+    /// When it last began to recover, if it does.
+    pub(super) recovering_since: Option<u64>,
+    pub(super) seen: Option<Status>,
+}
+
+/// What the backend knows of a resource.
+#[derive(Debug)]
+pub(super) struct ThingState {
+    pub(super) holder: Option<usize>,
+    /// Out of the pool for good, and in a client's hands.
+    pub(super) detached: bool,
+}
+
+/// An acquire that has been polled and has not ended.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ask {
+    pub(super) client: usize,
+    /// The tick of its first poll.
+    pub(super) began: u64,
+    pub(super) deadline: Option<Instant>,
+    /// Its client does not poll it, on purpose.
+    pub(super) dozing: bool,
+}
+
+/// A lease that is out.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Held {
+    pub(super) serial: u64,
+    pub(super) client: usize,
+    /// When its acquire began.
+    pub(super) began: u64,
+    pub(super) forgotten: bool,
+}
+
+/// What the clients counted: the pool must agree.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Counted {
+    pub(super) acquired: u64,
+    pub(super) waited: u64,
+    pub(super) timed_out: u64,
+    pub(super) cancelled: u64,
+    pub(super) released: u64,
+    pub(super) discarded: u64,
+    pub(super) detached: u64,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Rngs {
+    pub(super) backend: Rng,
+    pub(super) order: Rng,
+}
+
+/// Whose turn it is.
+#[derive(Debug, Default)]
+pub(super) struct Turns {
+    /// Clients that were woken.
+    pub(super) ready: Vec<usize>,
+    /// Those who may be polled now.
+    pub(super) admitted: Vec<bool>,
+    pub(super) tasks: Vec<Option<Waker>>,
+    /// The number of each client's waker: those it had before wake nobody.
+    pub(super) wakers: Vec<u64>,
+    pub(super) scheduler: Option<Waker>,
+    pub(super) done: usize,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Story {
+    text: String,
+    lines: usize,
+    began: Option<Instant>,
+    over: bool,
+    broken: Option<String>,
+}
+
+impl Sim {
+    pub(super) fn new(plan: Plan) -> Arc<Self> {
+        let seed = plan.seed;
+        let clients = plan.clients;
+        let max_size = plan.config.max_size;
+        let world = World {
+            rngs: Rngs {
+                backend: Rng::with_seed(seed ^ 0xBACE),
+                order: Rng::with_seed(seed ^ 0x0DE5),
+            },
+            turns: Turns {
+                ready: (0..clients).collect(),
+                admitted: vec![false; clients],
+                tasks: vec![None; clients],
+                wakers: vec![0; clients],
+                scheduler: None,
+                done: 0,
+            },
+            max_size,
+            cap: max_size,
+            ..World::default()
+        };
+        Arc::new(Self {
+            plan,
+            world: Mutex::new(world),
+        })
+    }
+
+    /// Take, look or note, let go. The pool is never called under it.
+    pub(super) fn world(&self) -> MutexGuard<'_, World> {
+        self.world.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn note(&self, who: impl fmt::Display, what: impl fmt::Display) {
+        self.world().note(who, what);
+    }
+
+    pub(super) fn tells(&self, lie: Lie) -> bool {
+        self.plan.lie == Some(lie)
+    }
+
+    /// The story, how many steps it has, and what was broken. The world is emptied: a forgotten lease keeps it for ever.
+    pub(super) fn conclude(&self) -> (String, usize, Option<String>) {
+        let world = std::mem::take(&mut *self.world());
+        self.world().story.over = true;
+        let story = &world.story;
+        let taken = (story.text.clone(), story.lines, story.broken.clone());
+        // What is left in it may call back.
+        drop(world);
+        taken
+    }
+}
+
+impl World {
+    pub(super) fn begin(&mut self) {
+        self.story.began = Some(now());
+    }
+
+    /// Nothing is written any more: outside the runtime there is no virtual time.
+    pub(super) fn end(&mut self) {
+        self.story.over = true;
+    }
+
+    pub(super) fn elapsed(&self) -> Duration {
+        self.story
+            .began
+            .map_or(Duration::ZERO, |began| now() - began)
+    }
+
+    pub(super) fn note(&mut self, who: impl fmt::Display, what: impl fmt::Display) {
+        if self.story.over {
+            return;
+        }
+        self.tick += 1;
+        let at = self.elapsed().as_millis();
+        let story = &mut self.story;
+        story.lines += 1;
+        let line = story.lines;
+        // Writing to a string does not fail.
+        let _ = writeln!(story.text, "{line:>4}  {at:>6} ms  {who:<9} {what}");
+    }
+
+    /// A promise was broken. The first one counts.
+    pub(super) fn broke(&mut self, promise: impl fmt::Display) {
+        if self.is_broken() || self.story.over {
+            return;
+        }
+        self.note("oracle", format_args!("broken: {promise}"));
+        self.story.broken = Some(promise.to_string());
+        if let Some(scheduler) = &self.turns.scheduler {
+            scheduler.wake_by_ref();
+        }
+    }
+
+    pub(super) fn expect(&mut self, holds: bool, promise: impl fmt::Display) {
+        if !holds {
+            self.broke(promise);
+        }
+    }
+
+    pub(super) fn is_broken(&self) -> bool {
+        self.story.broken.is_some()
+    }
+
+    pub(super) fn forgotten(&self) -> usize {
+        self.leases.iter().filter(|held| held.forgotten).count()
+    }
+
+    /// How many of the pool's resources exist.
+    pub(super) fn alive(&self) -> usize {
+        self.things.values().filter(|thing| !thing.detached).count()
+    }
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the simulation has a clock of its own, and this is where it is read"
+)]
+pub(super) fn now() -> Instant {
+    Instant::now()
+}
+
+/// A client, by its name in the story.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Name(pub(super) usize);
+
+impl fmt::Display for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&format!("client {}", self.0))
+    }
+}

@@ -1,0 +1,83 @@
+//! The simulation keeps its word: seeds of the ordinary suite, the same history twice, and oracles that can fail.
+
+use cenote_testkit::sim::{Lie, Played, play, play_lie};
+
+/// The first seed in which this lie is found.
+#[track_caller]
+fn first_found(lie: Lie) -> Played {
+    (0..200)
+        .map(|seed| play_lie(seed, lie))
+        .find(|played| played.broken.is_some())
+        .unwrap_or_else(|| panic!("{lie:?}: no oracle has noticed"))
+}
+
+#[track_caller]
+fn assert_found(lie: Lie, oracle: &str) {
+    let played = first_found(lie);
+    let broken = played.broken.as_deref().unwrap_or_default();
+    assert!(broken.starts_with(oracle), "{played}");
+}
+
+#[test]
+fn every_promise_is_kept_whatever_the_schedule() {
+    for seed in 0..400 {
+        play(seed).assert_kept();
+    }
+}
+
+#[test]
+fn a_seed_is_a_history_to_the_byte() {
+    for seed in 1000..1030 {
+        let first = play(seed);
+        let second = play(seed);
+
+        assert!(first.story == second.story, "{first}\n{second}");
+        assert_eq!(first, second);
+    }
+}
+
+#[test]
+fn two_seeds_are_two_histories() {
+    assert_ne!(play(1).story, play(2).story);
+}
+
+#[test]
+fn a_resource_with_two_holders_is_noticed() {
+    assert_found(Lie::Twins, "O2");
+}
+
+#[test]
+fn a_resource_too_many_is_noticed() {
+    assert_found(Lie::Hoarder, "O1");
+}
+
+#[test]
+fn a_cap_that_is_not_kept_is_noticed() {
+    assert_found(Lie::SmallerCap, "O1");
+}
+
+#[test]
+fn a_lease_that_was_lost_is_noticed() {
+    assert_found(Lie::LostLease, "O5");
+}
+
+#[test]
+fn a_line_out_of_order_is_noticed() {
+    assert_found(Lie::WrongOrder, "O3");
+}
+
+#[test]
+fn a_missed_deadline_is_noticed() {
+    assert_found(Lie::EarlyDeadline, "O4");
+}
+
+#[test]
+fn a_broken_promise_comes_with_its_story_and_the_way_to_replay_it() {
+    let played = first_found(Lie::SmallerCap);
+
+    let text = played.to_string();
+    assert!(text.starts_with("   1"), "{text}");
+    assert!(text.contains("broken: O1"), "{text}");
+    let replay = format!("cargo xtask sim --seed {}", played.seed);
+    assert!(text.ends_with(&replay), "{text}");
+}

@@ -1,0 +1,35 @@
+//! `cargo xtask model`: the core under shuttle, its threads and tasks played in many orders. The long form plays many more, and runs the
+//! ledger's tests under Miri.
+
+use crate::command::{Cargo, Outcome};
+
+/// A folder of its own, so that the other builds stay as they are.
+const PLAY: &str = "test --target-dir target/model -p cenote --test model";
+
+/// Far more rounds than by default.
+const LONG: &str = "--config crates/cenote/tests/model/long.toml";
+
+pub(crate) fn run() -> Outcome {
+    under_shuttle(PLAY).run()
+}
+
+pub(crate) fn run_long() -> Outcome {
+    let lints = "clippy --target-dir target/model -p cenote --lib --test model -- -D warnings";
+    under_shuttle(lints).run()?;
+    under_shuttle(&format!("{LONG} {PLAY}")).run()?;
+    run_miri()
+}
+
+fn under_shuttle(line: &str) -> Cargo {
+    let optimised = format!("--config profile.dev.opt-level=1 {line}");
+    Cargo::new(&optimised).variable("RUSTFLAGS", "--cfg cenote_model -D warnings")
+}
+
+fn run_miri() -> Outcome {
+    if !Cargo::new("+nightly miri --version").works() {
+        println!("!! MIRI IS MISSING: the ledger was NOT run under it");
+        println!("!! to have it: rustup component add --toolchain nightly miri");
+        return Ok(());
+    }
+    Cargo::new("+nightly miri test --target-dir target/miri -p cenote --lib ledger").run()
+}
