@@ -42,10 +42,22 @@ pub(crate) async fn guarded<T>(
             Err(panic) => Poll::Ready(Err(Mishap::Panicked(message(&*panic)))),
         }
     });
-    let ended = rt::within(limit, caught).await;
+    let ended = within(limit, caught).await;
     // Its destructor is the user's too. What is left of it has nothing to say that is not known already.
     let _ = guarded_now(|| callback.set(None));
     ended.unwrap_or_else(|| Err(Mishap::Overdue(limit.unwrap_or_default())))
+}
+
+/// `future`, or `None` when `limit` is over first.
+async fn within<T>(limit: Option<Duration>, future: impl Future<Output = T>) -> Option<T> {
+    let deadline = limit.and_then(|limit| rt::now().checked_add(limit));
+    let mut future = pin!(future);
+    let mut timer = pin!(rt::sleep_until(deadline));
+    poll_fn(|context| match future.as_mut().poll(context) {
+        Poll::Ready(value) => Poll::Ready(Some(value)),
+        Poll::Pending => timer.as_mut().poll(context).map(|()| None),
+    })
+    .await
 }
 
 /// The same for a callback that does not wait.

@@ -1,11 +1,9 @@
 //! The runtime: time, timers, tasks and threads. The only file that names tokio, and the only one that reads a clock.
 
-use std::future::{self, Future, poll_fn};
-use std::pin::pin;
+use std::future::{self, Future};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
-use std::task::Poll;
 use std::thread::{self, ThreadId};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use tokio::runtime::{Builder, Handle, Id};
 use tokio::task;
@@ -41,21 +39,6 @@ pub(crate) async fn sleep_until(deadline: Option<Instant>) {
         time::sleep_until(deadline.into())
     };
     sleep.await;
-}
-
-/// `future`, or `None` when `limit` is over first.
-pub(crate) async fn within<T>(
-    limit: Option<Duration>,
-    future: impl Future<Output = T>,
-) -> Option<T> {
-    let deadline = limit.and_then(|limit| now().checked_add(limit));
-    let mut future = pin!(future);
-    let mut timer = pin!(sleep_until(deadline));
-    poll_fn(|context| match future.as_mut().poll(context) {
-        Poll::Ready(value) => Poll::Ready(Some(value)),
-        Poll::Pending => timer.as_mut().poll(context).map(|()| None),
-    })
-    .await
 }
 
 /// Who asks: a task, or a thread where there is no task.

@@ -6,7 +6,6 @@
 use std::cell::{Cell, RefCell};
 use std::future::{self, Future, poll_fn};
 use std::mem::{self, ManuallyDrop};
-use std::pin::pin;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::task::{Poll, Waker};
 use std::time::{Duration, Instant};
@@ -145,21 +144,6 @@ async fn ring_at(deadline: Instant, heard: Weak<Mutex<Ring>>) {
     if let Some(waker) = waker {
         waker.wake();
     }
-}
-
-/// `future`, or `None` when `limit` is over first.
-pub(crate) async fn within<T>(
-    limit: Option<Duration>,
-    future: impl Future<Output = T>,
-) -> Option<T> {
-    let deadline = limit.and_then(|limit| now().checked_add(limit));
-    let mut future = pin!(future);
-    let mut timer = pin!(sleep_until(deadline));
-    poll_fn(|context| match future.as_mut().poll(context) {
-        Poll::Ready(value) => Poll::Ready(Some(value)),
-        Poll::Pending => timer.as_mut().poll(context).map(|()| None),
-    })
-    .await
 }
 
 /// Who asks: a task of the model, or a thread that blocks.

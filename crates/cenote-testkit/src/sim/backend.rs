@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use cenote::{
-    BreakerChanged, BreakerState, Closed, Failure, Leaked, Manager, Observer, OpenFailed, Opened,
-    Recovery, Resized, Strategy, Verdict,
+    BreakerChanged, BreakerState, Closed, Failure, Leaked, Manager, Observer, OnOpenError,
+    OpenFailed, Opened, Recovery, Resized, Strategy, Verdict,
 };
 
 use super::plan::Lie;
@@ -249,7 +249,12 @@ impl Observer for SimObserver {
         self.0.note("pool", format_args!("opened {}", event.id));
     }
 
+    /// Told before the ledger is.
     fn open_failed(&self, event: &OpenFailed<'_>) {
+        let waiting = self.0.watched().map_or(0, |pool| pool.status().waiting);
+        if waiting > 0 && self.0.plan.config.on_open_error == OnOpenError::Fail {
+            self.0.world().failures.0 += 1;
+        }
         self.0
             .note("pool", format_args!("open failed: {}", event.error));
     }

@@ -57,6 +57,14 @@ pub(super) async fn run(sim: &Arc<Sim>, pool: Pool<SimManager>) {
         close(sim, &pool).await;
     }
     let mut world = sim.world();
+    let (failures, heard) = world.failures;
+    let cancelled = world.counted.cancelled;
+    world.expect(
+        (heard..=heard + cancelled).contains(&failures),
+        format_args!(
+            "{failures} open errors had to be heard of, {heard} were, {cancelled} gave up"
+        ),
+    );
     let (alive, forgotten) = (world.alive(), world.forgotten());
     world.expect(
         alive == forgotten,

@@ -94,7 +94,7 @@ pub fn play_lie(seed: u64, lie: Lie) -> Played {
 fn play_plan(plan: Plan) -> Played {
     let seed = plan.seed;
     let sim = world::Sim::new(plan);
-    let watch = panics::Watch::begin();
+    let watch = panics::Watch::begin(&sim);
     // A runtime that ends with a broken pool inside may panic once more.
     let ended = catch_unwind(AssertUnwindSafe(|| scheduler::run(&sim)));
     let panicked = watch

@@ -83,10 +83,13 @@ pub(super) fn ended(
             world.expect(place.is_some(), "O4: out of time, and never in line");
         }
         Err(AcquireError::Closed { .. }) => world.expect(closed, "told of a close that was none"),
-        Err(AcquireError::Open { .. }) => world.expect(
-            config.on_open_error == OnOpenError::Fail,
-            "an open's error reached a caller, though it is retried",
-        ),
+        Err(AcquireError::Open { .. }) => {
+            world.failures.1 += 1;
+            world.expect(
+                config.on_open_error == OnOpenError::Fail,
+                "an open's error reached a caller, though it is retried",
+            );
+        }
         Err(AcquireError::Rejected { .. }) => world.expect(
             config.max_waiters.is_some() && place.is_none(),
             "rejected without a limit",

@@ -2,13 +2,20 @@
 
 use std::cell::RefCell;
 use std::panic;
-use std::sync::Once;
+use std::sync::{Arc, Once};
 
+use super::world::Sim;
 use crate::backend::ORDERED;
 
 thread_local! {
-    /// Whether this thread plays, and the first panic that nobody ordered.
-    static SEEN: RefCell<(bool, Option<String>)> = const { RefCell::new((false, None)) };
+    /// What this thread plays.
+    static PLAYING: RefCell<Option<Playing>> = const { RefCell::new(None) };
+}
+
+struct Playing {
+    sim: Arc<Sim>,
+    /// The first panic that nobody ordered.
+    first: Option<String>,
 }
 
 /// While it lives, panics on this thread are kept and not reported.
@@ -16,7 +23,7 @@ thread_local! {
 pub(super) struct Watch(());
 
 impl Watch {
-    pub(super) fn begin() -> Self {
+    pub(super) fn begin(sim: &Arc<Sim>) -> Self {
         static INSTALLED: Once = Once::new();
         INSTALLED.call_once(|| {
             let report = panic::take_hook();
@@ -26,27 +33,40 @@ impl Watch {
                 }
             }));
         });
-        SEEN.with_borrow_mut(|seen| *seen = (true, None));
+        let sim = Arc::clone(sim);
+        PLAYING.set(Some(Playing { sim, first: None }));
         Self(())
     }
 
     /// The first panic that nobody ordered.
     pub(super) fn end(self) -> Option<String> {
-        SEEN.with_borrow_mut(std::mem::take).1
+        PLAYING.take().and_then(|playing| playing.first)
     }
 }
 
 /// The first panic that nobody ordered, so far.
 pub(super) fn seen() -> Option<String> {
-    SEEN.with_borrow(|seen| seen.1.clone())
+    PLAYING.with_borrow(|playing| playing.as_ref()?.first.clone())
 }
 
 /// False if this thread does not play.
 fn keep(text: &str) -> bool {
-    SEEN.with_borrow_mut(|(plays, first)| {
-        if *plays && !text.contains(ORDERED) {
-            first.get_or_insert_with(|| text.to_owned());
+    PLAYING.with_borrow_mut(|playing| {
+        let Some(Playing { sim, first }) = playing else {
+            return false;
+        };
+        if text.contains(ORDERED) {
+            return true;
         }
-        *plays
+        match first {
+            None => *first = Some(text.to_owned()),
+            // One that panics while it unwinds ends the program, and nobody else will tell.
+            Some(first) => {
+                let seed = sim.plan.seed;
+                let story = sim.story_so_far();
+                eprintln!("{story}seed {seed}: a panic: {first}\nand another: {text}");
+            }
+        }
+        true
     })
 }

@@ -2,11 +2,11 @@
 
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
-use cenote::{Pool, WeakPool};
+use cenote::Pool;
 use fastrand::Rng;
 use tokio::runtime::Builder;
 use tokio::time::timeout;
@@ -20,16 +20,15 @@ use super::{finale, oracle, panics};
 const FOR_EVER: Duration = Duration::from_secs(600);
 
 pub(super) fn run(sim: &Arc<Sim>) {
-    let watched = Arc::new(OnceLock::<WeakPool<SimManager>>::new());
     let runtime = Builder::new_current_thread()
         .enable_time()
         .start_paused(true)
         // The scheduler has its say after every task.
         .event_interval(1)
         .on_thread_park({
-            let (sim, watched) = (Arc::clone(sim), Arc::clone(&watched));
+            let sim = Arc::clone(sim);
             move || {
-                if let Some(pool) = watched.get().and_then(WeakPool::upgrade) {
+                if let Some(pool) = sim.watched() {
                     oracle::check_rest(&sim, &pool);
                 }
             }
@@ -39,8 +38,7 @@ pub(super) fn run(sim: &Arc<Sim>) {
     runtime.block_on(async {
         sim.world().begin();
         let pool = build(sim);
-        // It is set once.
-        let _ = watched.set(pool.downgrade());
+        sim.watch(&pool);
         play(sim, pool).await;
         sim.world().end();
     });

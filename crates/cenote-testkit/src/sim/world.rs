@@ -2,14 +2,15 @@
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Write};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::task::Waker;
 use std::time::Duration;
 
-use cenote::Status;
+use cenote::{Pool, Status, WeakPool};
 use fastrand::Rng;
 use tokio::time::Instant;
 
+use super::backend::SimManager;
 use super::plan::{Lie, Plan};
 
 /// One play: its plan, and its world.
@@ -17,6 +18,8 @@ use super::plan::{Lie, Plan};
 pub(super) struct Sim {
     pub(super) plan: Plan,
     world: Mutex<World>,
+    /// What is played, for those whom the pool calls.
+    watched: OnceLock<WeakPool<SimManager>>,
 }
 
 #[derive(Debug, Default)]
@@ -44,6 +47,8 @@ pub(super) struct World {
     pub(super) line: Vec<u64>,
     pub(super) leases: Vec<Held>,
     pub(super) counted: Counted,
+    /// Open errors that somebody in line had to hear of, and that somebody heard of.
+    pub(super) failures: (u64, u64),
 
     // The whole pool, as it was told to be.
     pub(super) max_size: usize,
@@ -150,7 +155,18 @@ impl Sim {
         Arc::new(Self {
             plan,
             world: Mutex::new(world),
+            watched: OnceLock::new(),
         })
+    }
+
+    pub(super) fn watch(&self, pool: &Pool<SimManager>) {
+        // There is one pool in a play.
+        let _ = self.watched.set(pool.downgrade());
+    }
+
+    /// The pool, as long as there is a handle.
+    pub(super) fn watched(&self) -> Option<Pool<SimManager>> {
+        self.watched.get().and_then(WeakPool::upgrade)
     }
 
     /// Take, look or note, let go. The pool is never called under it.
@@ -164,6 +180,12 @@ impl Sim {
 
     pub(super) fn tells(&self, lie: Lie) -> bool {
         self.plan.lie == Some(lie)
+    }
+
+    /// The story, if nobody is writing it.
+    pub(super) fn story_so_far(&self) -> String {
+        let world = self.world.try_lock();
+        world.map_or_else(|_| String::new(), |world| world.story.text.clone())
     }
 
     /// The story, how many steps it has, and what was broken. The world is emptied: a forgotten lease keeps it for ever.
