@@ -246,7 +246,9 @@ pub(super) struct SimObserver(pub(super) Arc<Sim>);
 
 impl Observer for SimObserver {
     fn opened(&self, event: &Opened<'_>) {
-        self.0.note("pool", format_args!("opened {}", event.id));
+        let mut world = self.0.world();
+        world.note("pool", format_args!("opened {}", event.id));
+        world.failing = false;
     }
 
     /// Told before the ledger is.
@@ -255,8 +257,9 @@ impl Observer for SimObserver {
         if waiting > 0 && self.0.plan.config.on_open_error == OnOpenError::Fail {
             self.0.world().failures.0 += 1;
         }
-        self.0
-            .note("pool", format_args!("open failed: {}", event.error));
+        let mut world = self.0.world();
+        world.note("pool", format_args!("open failed: {}", event.error));
+        world.failing = true;
     }
 
     fn closed(&self, event: &Closed<'_>) {

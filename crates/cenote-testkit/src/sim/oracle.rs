@@ -190,10 +190,13 @@ fn check_owed(sim: &Sim, world: &mut World, status: &Status) {
 /// `wanted` of those who wait may be served.
 fn check_no_idle_hands(sim: &Sim, world: &mut World, status: &Status, wanted: usize) {
     let coming = status.opening + status.checking + status.cleaning;
-    // What is alive will come back, so the pool may take its time to open more beside it.
+    let alive = status.total - status.opening;
+    let most = sim.plan.config.max_opening;
+    // A line begins with few opens, and a backend that refuses is left alone while something may come back.
+    let few = most.saturating_sub(alive).max(most.min(2));
     let full = status.total + status.closing >= status.max_size
-        || status.opening >= sim.plan.config.max_opening
-        || status.total > status.opening;
+        || status.opening >= few
+        || world.failing && alive > 0;
     world.expect(
         coming >= wanted || status.idle == 0 && full,
         format_args!(

@@ -108,7 +108,7 @@ fn config(rng: &mut Rng) -> Config {
         max_opening: rng.usize(1..=4),
         on_open_error: one_of(rng, &[OnOpenError::Fail, OnOpenError::Retry]),
         idle_timeout: rarely_some(rng, 2000),
-        max_lifetime: rarely_some(rng, 5000),
+        max_lifetime: rarely_some(rng, 5000).map(not_too_short),
         lifetime_jitter: rng.f64(),
         max_uses: (rng.u8(0..3) == 0).then(|| rng.u64(1..=4)),
         check_after_idle: match rng.u8(0..4) {
@@ -120,8 +120,7 @@ fn config(rng: &mut Rng) -> Config {
         check_timeout: millis(rng, 3000),
         clean_timeout: millis(rng, 3000),
         close_timeout: millis(rng, 3000),
-        // Shorter ones make long stories that tell nothing new.
-        heartbeat_interval: rarely_some(rng, 500).map(|often| often + Duration::from_millis(20)),
+        heartbeat_interval: rarely_some(rng, 500).map(not_too_short),
         upkeep_interval: millis(rng, 30_000),
         leak_after: rarely_some(rng, 500),
         stuck_after: millis(rng, 5000),
@@ -131,6 +130,11 @@ fn config(rng: &mut Rng) -> Config {
         warm_up: one_of(rng, &[WarmUp::Required, WarmUp::BestEffort]),
         probes: rng.usize(1..=2),
     }
+}
+
+/// What comes round more often makes long stories that tell nothing new.
+fn not_too_short(interval: Duration) -> Duration {
+    interval + Duration::from_millis(20)
 }
 
 /// From one millisecond to `longest` of them; short ones are as likely as long ones.

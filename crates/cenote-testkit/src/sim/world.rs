@@ -49,6 +49,8 @@ pub(super) struct World {
     pub(super) counted: Counted,
     /// Open errors that somebody in line had to hear of, and that somebody heard of.
     pub(super) failures: (u64, u64),
+    /// The last open that ended has failed.
+    pub(super) failing: bool,
 
     // The whole pool, as it was told to be.
     pub(super) max_size: usize,

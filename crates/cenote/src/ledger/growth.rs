@@ -44,17 +44,14 @@ impl<R, F: Clone> Ledger<R, F> {
             slot.state == State::Opening
                 && now.saturating_duration_since(slot.since) < HELD_UP_AFTER
         });
-        self.has_room() && opening.count() < most && !self.is_refused(now)
+        self.has_room() && opening.count() < most && self.refused_until(now).is_none()
     }
 
-    /// Is the backend refusing while there is something to come back? Then returns serve the line, and the backend is left alone until the
-    /// back-off is over, instead of failing one caller after another.
-    fn is_refused(&self, now: Instant) -> bool {
-        let refused = self
-            .failing
-            .as_ref()
-            .is_some_and(|failing| now < failing.refill_at);
-        refused && self.alive() > 0
+    /// Until when the backend is left alone, if it refuses while there is something to come back: returns serve the line then, instead of
+    /// one caller after another being failed. Not for long, for what is out may be out for long.
+    pub(super) fn refused_until(&self, now: Instant) -> Option<Instant> {
+        let until = self.failing.as_ref().map(|failing| failing.line_at)?;
+        (until > now && self.alive() > 0).then_some(until)
     }
 
     /// How many opens a line begins with: each resource that is there will come back, and stands for one of them.

@@ -100,8 +100,11 @@ pub(crate) struct Ledger<R, F> {
 struct Failing {
     since: Instant,
     retry: Backoff,
+    line: Backoff,
     refill: Backoff,
     refill_at: Instant,
+    /// When those in line may try again, while something may come back to them.
+    line_at: Instant,
 }
 
 impl<R, F: Clone> Ledger<R, F> {

@@ -229,6 +229,7 @@ impl<R, F: Clone> Ledger<R, F> {
         let mut next = now + self.limits.upkeep_interval;
         let mut sooner = |at: Option<Instant>| next = next.min(at.unwrap_or(next));
         sooner(self.breaker.ask_at);
+        sooner(self.refused_until(now).filter(|_| !self.queue.is_empty()));
         if self.paused {
             return Some(next);
         }

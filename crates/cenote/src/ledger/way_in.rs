@@ -186,6 +186,9 @@ impl<R, F: Clone> Ledger<R, F> {
                 None => break,
             }
         }
+        if let Some(at) = self.refused_until(now) {
+            self.due(at, orders);
+        }
     }
 
     /// The resource in `slot` is for the first in line.
@@ -262,14 +265,13 @@ impl<R, F: Clone> Ledger<R, F> {
         }
     }
 
-    /// Do as many wait as may? Those for whom something can be opened or is on its way do not count: they wait for it, and not for a return.
+    /// Do as many wait as may? Those for whom there is room, or will be, do not count: they wait for that, and not for a return.
     fn is_line_full(&self) -> bool {
         let Some(most) = self.limits.max_waiters else {
             return false;
         };
         let vacant = self.max_size.saturating_sub(self.occupied());
-        let leased = self.count(State::Leased) + self.count(State::Closing);
-        let prospects = vacant + self.occupied() - leased;
+        let prospects = vacant + self.occupied() - self.count(State::Leased);
         self.queue.len() >= most.saturating_add(prospects.min(self.allowance()))
     }
 

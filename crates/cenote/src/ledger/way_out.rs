@@ -5,7 +5,7 @@ use std::task::Waker;
 use std::time::{Duration, Instant};
 
 use super::slot::{SlotNo, State};
-use super::{Failing, Fate, Ledger, Orders, Work};
+use super::{Failing, Fate, HELD_UP_AFTER, Ledger, Orders, Work};
 use crate::backoff::Backoff;
 use crate::config::OnOpenError;
 use crate::rt::Home;
@@ -213,13 +213,16 @@ impl<R, F: Clone> Ledger<R, F> {
         let failing = self.failing.get_or_insert(Failing {
             since: now,
             retry: RETRY,
+            line: RETRY,
             refill: REFILL,
             refill_at: now,
+            line_at: now,
         });
         // Those of one round count once.
         if failing.refill_at <= now {
             failing.refill_at = now + failing.refill.next(&mut self.rng);
         }
+        failing.line_at = now + failing.line.next(&mut self.rng).min(HELD_UP_AFTER);
         let after = if self.closed
             || self.queue.is_empty()
             || self.limits.on_open_error == OnOpenError::Fail

@@ -3,8 +3,8 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use cenote::{AcquireError, Observer, OnOpenError, Opening, Pool};
-use cenote_testkit::clock::settle;
+use cenote::{AcquireError, Lease, Observer, OnOpenError, Opening, Pool};
+use cenote_testkit::clock::{settle, timed};
 use cenote_testkit::{Backend, Call, Gate, GatedManager, GatedPool, Rig};
 use tokio::time::{Instant, sleep};
 
@@ -205,4 +205,31 @@ async fn psycopg_what_a_cancelled_waiter_was_given_is_reclaimed() {
     drop(lease);
     assert_eq!(rig.acquire().await.serial, serial);
     assert_eq!(rig.pool.status().opened, 1);
+}
+
+/// While one lease is out and the backend refuses, the line is served soon after the backend is back, however often it had refused before.
+#[tokio::test(start_paused = true)]
+async fn a_long_refusal_does_not_hold_up_the_line_once_the_backend_is_back() {
+    let rig = Rig::with_max_size(2);
+    let _held = rig.acquire().await;
+    rig.backend.always(Call::Open, Gate::Fail);
+    for _ in 0..40 {
+        assert!(rig.pool.acquire().await.is_err());
+    }
+    rig.backend.heal();
+
+    let (back, took) = timed(rig.pool.acquire()).await;
+
+    assert!(back.is_ok());
+    assert!(took <= Duration::from_secs(1), "it took {took:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_waits_for_a_close_is_not_rejected() {
+    let rig = Rig::new(|pool| pool.max_size(1).max_waiters(0));
+    rig.backend
+        .once(Call::Close, Gate::Slow(Duration::from_millis(10)));
+    Lease::discard(rig.acquire().await);
+
+    assert!(rig.pool.acquire().await.is_ok());
 }
