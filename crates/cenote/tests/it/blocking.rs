@@ -159,6 +159,7 @@ fn a_thread_can_wait_for_ever() {
         let waiting = thread::spawn(move || pool.acquire_blocking_timeout(limit).map(drop));
         eventually("it waits", || rig.pool.status().waiting == 1);
 
+        // A blocked thread waits in real time: long enough for the pool's own limit to be over.
         thread::sleep(30 * MS);
         assert!(!waiting.is_finished());
         drop(held);

@@ -6,7 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 use cenote::{AcquireError, Lease, Pool, Reason};
-use cenote_testkit::clock::{advance, settle};
+use cenote_testkit::clock::{advance, eventually, settle};
 use cenote_testkit::{Backend, Call, Gate, GatedManager, Rig, cut};
 
 const MS: Duration = Duration::from_millis(1);
@@ -253,12 +253,7 @@ fn a_program_without_a_runtime_can_close() {
 
     pool.close();
     drop(held);
-    for _ in 0..1000 {
-        if backend.alive() == 0 {
-            break;
-        }
-        thread::sleep(MS);
-    }
+    eventually("all is closed", || backend.alive() == 0);
 
     assert!(matches!(
         pool.acquire_blocking(),

@@ -3,13 +3,11 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::thread;
-use std::time::Duration;
 use std::{error, fmt};
 
 use cenote::{Lease, Manager, OnOpenError, Pool, WeakPool};
+use cenote_testkit::clock::eventually;
 use tokio::runtime::Builder;
-
-const MS: Duration = Duration::from_millis(1);
 
 /// A way back to the pool, for what lives in it.
 type Home = Arc<OnceLock<WeakPool<Nosy>>>;
@@ -83,13 +81,8 @@ fn nosy_pool(period: usize, on_open_error: OnOpenError) -> Pool<Nosy> {
 /// Runs `story` in a thread of its own, for it may never end.
 fn assert_ends(story: impl FnOnce() + Send + 'static) {
     let story = thread::spawn(story);
-    for _ in 0..3000 {
-        if story.is_finished() {
-            return story.join().expect("the story ends well");
-        }
-        thread::sleep(MS);
-    }
-    panic!("the pool locked itself out");
+    eventually("the pool does not lock itself out", || story.is_finished());
+    story.join().expect("the story ends well");
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use cenote::{AcquireError, BreakerState, Lease, Reason, WarmUp};
-use cenote_testkit::clock::{advance, settle};
+use cenote_testkit::clock::{advance, eventually, settle};
 use cenote_testkit::{Call, Gate, Rig, Thing};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
@@ -244,13 +244,7 @@ fn a_close_outside_a_runtime_closes_what_is_idle() {
     assert_eq!(rig.pool.status().idle, 0);
     let Rig { pool, backend, .. } = rig;
     drop(pool);
-    for _ in 0..1000 {
-        if backend.alive() == 0 {
-            return;
-        }
-        std::thread::sleep(Duration::from_millis(1));
-    }
-    panic!("it was not closed");
+    eventually("it is closed", || backend.alive() == 0);
 }
 
 /// S1.
