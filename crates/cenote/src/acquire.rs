@@ -10,12 +10,14 @@ use std::time::{Duration, Instant};
 use crate::error::{AcquireError, TimedOut};
 use crate::lease::Lease;
 use crate::ledger::{Answer, Asker, Claim, Grant, HELD_UP_AFTER, Report, Ticket};
+use crate::loan::Loan;
 use crate::manager::Manager;
 use crate::observer::{Acquired, NestedAcquire, TimeoutRaised};
 use crate::rt::{self, Owner};
 use crate::shared::{Place, Shared};
 use crate::status::{Holder, HolderGroup};
 use crate::sync::thread::{self, Thread};
+use crate::tray::TrayRef;
 use crate::{error::OpenError, upkeep};
 
 /// What an acquire of this pool comes to.
@@ -40,17 +42,30 @@ impl Patience {
     }
 }
 
-/// Waits as a future.
+/// Waits as a future, if need be.
+#[inline]
 pub(crate) async fn acquire<M: Manager + 'static>(
     shared: &Arc<Shared<M>>,
     site: &'static Location<'static>,
     patience: Patience,
 ) -> Acquire<M> {
-    let now = rt::now();
+    match by_tray(shared, site) {
+        Some(lease) => Ok(lease),
+        None => by_book(shared, site, patience).await,
+    }
+}
+
+/// Asks the ledger, and waits in line.
+async fn by_book<M: Manager + 'static>(
+    shared: &Arc<Shared<M>>,
+    site: &'static Location<'static>,
+    patience: Patience,
+) -> Acquire<M> {
     let asker = Asker {
         site,
         owner: Owner::of_task(),
     };
+    let now = rt::now();
     let asked = poll_fn(|context| Poll::Ready(ask(shared, asker, context.waker(), now))).await;
     let mut turn = match asked {
         Ok(turn) => turn,
@@ -101,12 +116,15 @@ pub(crate) fn acquire_blocking<M: Manager + 'static>(
     site: &'static Location<'static>,
     patience: Patience,
 ) -> Acquire<M> {
-    let now = rt::now();
-    let waker = Waker::from(Arc::new(Unpark(thread::current())));
+    if let Some(lease) = by_tray(shared, site) {
+        return Ok(lease);
+    }
     let asker = Asker {
         site,
         owner: Owner::of_task().or_else(|| Some(Owner::of_thread())),
     };
+    let now = rt::now();
+    let waker = Waker::from(Arc::new(Unpark(thread::current())));
     let mut turn = match ask(shared, asker, &waker, now) {
         Ok(turn) => turn,
         Err(done) => return done,
@@ -133,14 +151,24 @@ pub(crate) fn try_acquire<M: Manager + 'static>(
     if place == Place::Task {
         upkeep::start(shared);
     }
+    if let Some(lease) = by_tray(shared, site) {
+        return Ok(Some(lease));
+    }
     let asker = Asker {
         site,
         owner: Owner::of_task(),
     };
-    let (answer, orders) = shared.lock().try_request(asker, rt::now());
+    let now = rt::now();
+    let (answer, tray, orders) = {
+        let mut book = shared.lock_to_ask(now);
+        let (mut answer, orders) = book.try_request(asker, now);
+        let grant = answer.as_mut().ok().and_then(Option::as_mut);
+        let tray = grant.and_then(|grant| set_aside(shared, grant, asker, now));
+        (answer, tray, orders)
+    };
     shared.carry_out(orders, place);
     match answer {
-        Ok(grant) => Ok(grant.map(|grant| lend(shared, grant, site))),
+        Ok(grant) => Ok(grant.map(|grant| lend(shared, grant, tray, site))),
         Err(refusal) => Err(shared.refused(refusal)),
     }
 }
@@ -161,7 +189,15 @@ fn ask<'a, M: Manager>(
     now: Instant,
 ) -> Result<Turn<'a, M>, Acquire<M>> {
     upkeep::start(shared);
-    let (answer, orders) = shared.lock().request(asker, waker, now);
+    let (answer, tray, orders) = {
+        let mut book = shared.lock_to_ask(now);
+        let (mut answer, orders) = book.request(asker, waker, now);
+        let tray = match &mut answer {
+            Answer::Granted(grant) => set_aside(shared, grant, asker, now),
+            Answer::Wait { .. } | Answer::Refused(_) => None,
+        };
+        (answer, tray, orders)
+    };
     let (turn, nested) = match answer {
         Answer::Wait { ticket, nested } => (
             Ok(Turn {
@@ -171,7 +207,7 @@ fn ask<'a, M: Manager>(
             }),
             nested,
         ),
-        Answer::Granted(grant) => (Err(Ok(lend(shared, grant, asker.site))), None),
+        Answer::Granted(grant) => (Err(Ok(lend(shared, grant, tray, asker.site))), None),
         Answer::Refused(refusal) => (Err(Err(shared.refused(refusal))), None),
     };
     if let Some(holders) = nested {
@@ -196,14 +232,62 @@ fn raise_nested<M: Manager + 'static>(
         .tell(|observer| observer.nested_acquire(&event));
 }
 
+/// Opens the tray of a slot that the ledger has set aside. Under the book's lock.
+fn set_aside<M: Manager>(
+    shared: &Shared<M>,
+    grant: &mut Grant<Box<Loan<M>>>,
+    asker: Asker,
+    now: Instant,
+) -> Option<TrayRef> {
+    let terms = grant.terms.take()?;
+    let tray = shared.trays.of(grant.slot);
+    shared.clock.doubt();
+    tray.open(terms, asker, grant.uses, &shared.clock, now);
+    Some(tray)
+}
+
+/// Takes what lies ready, if anything does: nobody waits, and the book is not opened.
+#[inline]
+fn by_tray<M: Manager>(shared: &Shared<M>, site: &'static Location<'static>) -> Option<Lease<M>> {
+    if !shared.bell.is_answered() {
+        return None;
+    }
+    let asker = Asker {
+        site,
+        owner: Some(Owner::of_holder()),
+    };
+    let now = shared.clock.now();
+    let (mut loan, uses) = shared.trays.take::<Loan<M>>(asker, now)?;
+    loan.taken(uses, asker.site);
+    if shared.observers.any() {
+        let id = loan.lent().id;
+        tell_acquired(shared, id, Duration::ZERO, asker.site);
+    }
+    Some(Lease::new(loan))
+}
+
 fn lend<M: Manager + 'static>(
     shared: &Arc<Shared<M>>,
-    mut grant: Grant<M::Resource>,
+    mut grant: Grant<Box<Loan<M>>>,
+    tray: Option<TrayRef>,
     site: &'static Location<'static>,
 ) -> Lease<M> {
     let (id, waited) = (grant.id, grant.waited);
     let nested = grant.nested.take();
-    let lease = Lease::new(Arc::clone(shared), grant, site);
+    let lease = Lease::new(Loan::granted(shared, grant, tray, site));
+    tell_acquired(shared, id, waited, site);
+    if let Some(holders) = nested {
+        raise_nested(shared, site, &holders);
+    }
+    lease
+}
+
+fn tell_acquired<M: Manager + 'static>(
+    shared: &Shared<M>,
+    id: u64,
+    waited: Duration,
+    site: &'static Location<'static>,
+) {
     let event = Acquired {
         pool: &shared.name,
         id,
@@ -211,10 +295,6 @@ fn lend<M: Manager + 'static>(
         site,
     };
     shared.observers.tell(|observer| observer.acquired(&event));
-    if let Some(holders) = nested {
-        raise_nested(shared, site, &holders);
-    }
-    lease
 }
 
 /// A place in line. Dropped before its end, it passes on what it was about to get.
@@ -249,10 +329,10 @@ impl<M: Manager + 'static> Turn<'_, M> {
     }
 
     /// The end of the turn. A lease is made of the grant before anything else happens, so that it cannot be lost.
-    fn hear(&mut self, claim: Claim<M::Resource, Failed<M>>) -> Acquire<M> {
+    fn hear(&mut self, claim: Claim<Box<Loan<M>>, Failed<M>>) -> Acquire<M> {
         self.ticket = None;
         match claim {
-            Ok(grant) => Ok(lend(self.shared, grant, self.site)),
+            Ok(grant) => Ok(lend(self.shared, grant, None, self.site)),
             Err(refusal) => Err(self.shared.refused(refusal)),
         }
     }

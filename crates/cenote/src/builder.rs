@@ -7,15 +7,17 @@ use std::time::Duration;
 
 use crate::bell::Bell;
 use crate::breaker::Strategy;
+use crate::clock::Clock;
 use crate::config::{Config, ConfigError, IdleOrder, Limits, Nested, OnOpenError, WarmUp};
 use crate::hooks::{AsyncPredicate, Hooks, hook};
-use crate::ledger::Ledger;
+use crate::ledger::{Ledger, may_be_set_aside};
 use crate::manager::Manager;
 use crate::observer::{Observer, Observers, PoolOpened};
 use crate::pool::Pool;
 use crate::rt;
 use crate::shared::Shared;
 use crate::sync::{AtomicU64, AtomicUsize, Mutex, Ordering};
+use crate::tray::Trays;
 
 /// Builds a [`Pool`]. What is not set has the default of [`Config`].
 #[must_use = "a builder does nothing until `build`"]
@@ -159,6 +161,12 @@ impl<M: Manager + 'static> Builder<M> {
             .as_deref()
             .map_or_else(generated_name, Arc::from);
         let asks = self.hooks.before_acquire.is_some();
+        let hooked = asks || self.hooks.before_release.is_some();
+        let trays = if may_be_set_aside(&limits, hooked) {
+            Trays::for_size(limits.max_size)
+        } else {
+            Trays::for_size(0)
+        };
         let seed = self
             .seed
             .unwrap_or_else(|| RandomState::new().hash_one(&name));
@@ -166,9 +174,17 @@ impl<M: Manager + 'static> Builder<M> {
             name,
             manager: self.manager,
             hooks: self.hooks,
+            clock: Clock::new(self.observers.any()),
             observers: self.observers,
             strategy: self.strategy,
-            book: Mutex::new(Ledger::new(Arc::clone(&limits), asks, seed, rt::now())),
+            book: Mutex::new(Ledger::new(
+                Arc::clone(&limits),
+                asks,
+                trays.len(),
+                seed,
+                rt::now(),
+            )),
+            trays,
             limits,
             bell: Arc::new(Bell::new()),
             handles: AtomicUsize::new(1),

@@ -11,6 +11,7 @@ use crate::breaker::Failure;
 use crate::error::OpenError;
 use crate::guarded::{Mishap, guarded, guarded_now};
 use crate::ledger::{AfterFailure, Orders, Outcome, SlotNo, Work};
+use crate::loan::Loan;
 use crate::manager::Manager;
 use crate::observer::{Callback, CallbackFailed, Closed, OpenFailed, Opened, Opening};
 use crate::rt::{self, Home};
@@ -20,7 +21,7 @@ use crate::status::Reason;
 /// The future that does this piece of work. Whoever drops it before it is done gives the slot back.
 pub(crate) fn run<M: Manager + 'static>(
     shared: &Arc<Shared<M>>,
-    work: Work<M::Resource>,
+    work: Work<Box<Loan<M>>>,
 ) -> impl Future<Output = ()> + Send + 'static {
     let slot = match work {
         Work::Open { slot }
@@ -100,7 +101,8 @@ impl<M: Manager + 'static> Duty<M> {
             let error = match ended {
                 Ok(Ok(resource)) => {
                     let home = Some(Home::here());
-                    let (id, orders) = shared.lock().opened(self.slot, resource, home, now);
+                    let loan = Loan::new(resource);
+                    let (id, orders) = shared.lock().opened(self.slot, loan, home, now);
                     self.done = true;
                     shared.observers.tell(|observer| {
                         observer.opened(&Opened {
@@ -151,25 +153,29 @@ impl<M: Manager + 'static> Duty<M> {
         .await;
     }
 
-    async fn vet(mut self, id: u64, mut resource: M::Resource, check: bool, ask: bool) {
+    async fn vet(mut self, id: u64, mut loan: Box<Loan<M>>, check: bool, ask: bool) {
         let mut outcome = if ask { Outcome::Fit } else { Outcome::Alive };
-        if check && !self.check(id, &mut resource).await {
+        if check && !self.check(id, &mut loan.resource).await {
             outcome = Outcome::Unfit(Reason::FailedCheck);
-        } else if ask && !self.ask(id, &mut resource, Callback::BeforeAcquire).await {
+        } else if ask
+            && !self
+                .ask(id, &mut loan.resource, Callback::BeforeAcquire)
+                .await
+        {
             outcome = Outcome::Unfit(Reason::Refused);
         }
-        self.judged(resource, outcome);
+        self.judged(loan, outcome);
         if let Outcome::Unfit(_) = outcome {
             self.shared
                 .report(Evidence::Failed(Failure::Check), Place::Task);
         }
     }
 
-    async fn clean(mut self, id: u64, mut resource: M::Resource, clean: bool, probe: bool) {
+    async fn clean(mut self, id: u64, mut loan: Box<Loan<M>>, clean: bool, probe: bool) {
         let shared = Arc::clone(&self.shared);
         let mut outcome = Outcome::Fit;
         if clean {
-            let cleaning = async { shared.manager.clean(&mut resource).await };
+            let cleaning = async { shared.manager.clean(&mut loan.resource).await };
             let ended = guarded(Some(shared.limits.clean_timeout), cleaning).await;
             if !self.went_well(id, Callback::Clean, ended) {
                 outcome = Outcome::Unfit(Reason::FailedClean);
@@ -177,14 +183,18 @@ impl<M: Manager + 'static> Duty<M> {
         }
         if outcome == Outcome::Fit
             && shared.limits.check_on_return
-            && !self.check(id, &mut resource).await
+            && !self.check(id, &mut loan.resource).await
         {
             outcome = Outcome::Unfit(Reason::FailedCheck);
         }
-        if outcome == Outcome::Fit && !self.ask(id, &mut resource, Callback::BeforeRelease).await {
+        if outcome == Outcome::Fit
+            && !self
+                .ask(id, &mut loan.resource, Callback::BeforeRelease)
+                .await
+        {
             outcome = Outcome::Unfit(Reason::Refused);
         }
-        self.judged(resource, outcome);
+        self.judged(loan, outcome);
         let evidence = match outcome {
             Outcome::Fit | Outcome::Alive => Evidence::Accepted { probe },
             Outcome::Unfit(_) => Evidence::Failed(Failure::Return),
@@ -192,9 +202,9 @@ impl<M: Manager + 'static> Duty<M> {
         shared.report(evidence, Place::Task);
     }
 
-    async fn close(mut self, id: u64, resource: M::Resource, reason: Reason) {
+    async fn close(mut self, id: u64, loan: Box<Loan<M>>, reason: Reason) {
         let shared = Arc::clone(&self.shared);
-        let closing = async { shared.manager.close(resource).await };
+        let closing = async { shared.manager.close(loan.resource).await };
         let ended = guarded(Some(shared.limits.close_timeout), closing).await;
         let orders = shared.lock().closed(self.slot, rt::now());
         self.fulfil(orders);
@@ -262,11 +272,11 @@ impl<M: Manager + 'static> Duty<M> {
         false
     }
 
-    fn judged(&mut self, resource: M::Resource, outcome: Outcome) {
+    fn judged(&mut self, loan: Box<Loan<M>>, outcome: Outcome) {
         let orders = self
             .shared
             .lock()
-            .judged(self.slot, resource, outcome, rt::now());
+            .judged(self.slot, loan, outcome, rt::now());
         self.fulfil(orders);
     }
 

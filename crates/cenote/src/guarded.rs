@@ -65,6 +65,7 @@ pub(crate) fn guarded_now<T>(callback: impl FnOnce() -> T) -> Result<T, Mishap> 
     catch_unwind(AssertUnwindSafe(callback)).map_err(|panic| Mishap::Panicked(message(&*panic)))
 }
 
+#[cold]
 fn message(panic: &(dyn Any + Send)) -> Arc<str> {
     let text = panic
         .downcast_ref::<&str>()

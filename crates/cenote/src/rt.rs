@@ -18,6 +18,17 @@ pub(crate) fn now() -> Instant {
     time::Instant::now().into_std()
 }
 
+/// Is that the time on the wall? Not where tokio's clock is paused, or was.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the other clock, to compare with"
+)]
+pub(crate) fn is_real_time() -> bool {
+    let before = Instant::now();
+    let now = now();
+    before <= now && now <= Instant::now()
+}
+
 /// Runs `job` on the caller's runtime, or on a thread of our own where there is none.
 pub(crate) fn spawn(job: impl Future<Output = ()> + Send + 'static) {
     handle().spawn(job);
@@ -57,6 +68,12 @@ impl Owner {
             None if is_present() => Some(Self::of_thread()),
             None => None,
         }
+    }
+
+    /// Whoever takes something here without waiting for it: cheaper to tell, and on a foreign executor the thread is not wrong, for
+    /// nobody who waits there is told by it.
+    pub(crate) fn of_holder() -> Self {
+        task::try_id().map_or_else(Self::of_thread, Self::Task)
     }
 
     /// The thread that blocks here.

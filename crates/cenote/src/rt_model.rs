@@ -60,6 +60,10 @@ pub(crate) fn now() -> Instant {
     NOW.get()
 }
 
+pub(crate) fn is_real_time() -> bool {
+    false
+}
+
 /// Runs `job` as a task of its own.
 pub(crate) fn spawn(job: impl Future<Output = ()> + Send + 'static) {
     let task = start(job);
@@ -156,6 +160,10 @@ pub(crate) enum Owner {
 impl Owner {
     pub(crate) fn of_task() -> Option<Self> {
         is_present().then(|| Self::Task(current::me().into()))
+    }
+
+    pub(crate) fn of_holder() -> Self {
+        Self::of_task().unwrap_or_else(Self::of_thread)
     }
 
     pub(crate) fn of_thread() -> Self {

@@ -7,18 +7,21 @@ use std::time::{Duration, Instant};
 
 use crate::bell::Bell;
 use crate::breaker::{BreakerState, Failure, Recovery, Strategy, Verdict};
+use crate::clock::Clock;
 use crate::config::Limits;
 use crate::driver;
 use crate::error::{AcquireError, OpenError};
 use crate::guarded::guarded_now;
 use crate::hooks::Hooks;
-use crate::ledger::{Ledger, Orders, Refusal};
+use crate::ledger::{Ledger, Orders, Refusal, SlotNo};
+use crate::loan::Loan;
 use crate::manager::Manager;
 use crate::observer::{BreakerChanged, Leaked, Observers, PoolClosed};
 use crate::rt;
 use crate::sync::{AtomicUsize, Mutex, MutexGuard, PoisonError};
+use crate::tray::Trays;
 
-pub(crate) type Book<M> = Ledger<<M as Manager>::Resource, OpenError<<M as Manager>::Error>>;
+pub(crate) type Book<M> = Ledger<Box<Loan<M>>, OpenError<<M as Manager>::Error>>;
 
 pub(crate) struct Shared<M: Manager + 'static> {
     pub(crate) name: Arc<str>,
@@ -27,6 +30,9 @@ pub(crate) struct Shared<M: Manager + 'static> {
     pub(crate) hooks: Hooks<M::Resource>,
     pub(crate) observers: Observers,
     pub(crate) strategy: Option<Box<dyn Strategy>>,
+    pub(crate) trays: Trays,
+    /// What the trays tell the time by.
+    pub(crate) clock: Clock,
     pub(crate) book: Mutex<Book<M>>,
     pub(crate) bell: Arc<Bell<M>>,
     /// How many `Pool` handles there are. When the last one goes, the pool closes; leases may outlive it.
@@ -64,10 +70,42 @@ impl Place {
 }
 
 impl<M: Manager + 'static> Shared<M> {
-    /// The ledger. Take, make one call, let go. No user code runs under this lock, so only a bug of ours could poison it, and then the
-    /// book is better than none.
+    /// The ledger, with nothing set aside. Take, make one call, let go. No user code runs under this lock, so only a bug of ours could
+    /// poison it, and then the book is better than none.
     pub(crate) fn lock(&self) -> MutexGuard<'_, Book<M>> {
+        let mut book = self.lock_as_is();
+        self.fetch(&mut book);
+        book
+    }
+
+    /// The ledger as it is: for what does not depend on the slots that are set aside.
+    pub(crate) fn lock_as_is(&self) -> MutexGuard<'_, Book<M>> {
         self.book.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The ledger, for one who asks for a resource.
+    pub(crate) fn lock_to_ask(&self, now: Instant) -> MutexGuard<'_, Book<M>> {
+        let mut book = self.lock_as_is();
+        if book.must_fetch(now) {
+            self.fetch(&mut book);
+        }
+        book
+    }
+
+    fn fetch(&self, book: &mut Book<M>) {
+        while let Some(slot) = book.next_aside() {
+            self.fetch_one(book, slot);
+        }
+    }
+
+    /// Under the book's lock, so that nobody sees it neither here nor there.
+    pub(crate) fn fetch_one(&self, book: &mut Book<M>, slot: SlotNo) {
+        if let Some(mut fetched) = self.trays.of(slot).close::<Loan<M>>(&self.clock) {
+            if let Some(loan) = &mut fetched.resource {
+                loan.shelve();
+            }
+            book.fetched(slot, fetched);
+        }
     }
 
     /// Does what the ledger ordered. The lock is not held.
@@ -83,7 +121,7 @@ impl<M: Manager + 'static> Shared<M> {
             self.bell.ring(None);
         }
         if orders.waste {
-            let waste = self.lock().take_waste();
+            let waste = self.lock_as_is().take_waste();
             // Errors are the user's, and so is their destructor. There is nobody to tell if it panics.
             let _ = guarded_now(|| drop(waste));
         }
@@ -91,7 +129,7 @@ impl<M: Manager + 'static> Shared<M> {
 
     fn do_owed_work(self: &Arc<Self>) {
         loop {
-            let work = self.lock().next_work();
+            let work = self.lock_as_is().next_work();
             match work {
                 Some(work) => rt::spawn(driver::run(self, work)),
                 None => return,
@@ -102,11 +140,16 @@ impl<M: Manager + 'static> Shared<M> {
     /// Owed work is done by whoever has a runtime: the first in line, who needs it most, or the upkeep task. Both are asked, for either may
     /// be on a runtime that nobody drives. If there is neither, the next one who comes does it.
     pub(crate) fn ask_for_help(self: &Arc<Self>) {
-        let waker = self.lock().first_waker();
+        let waker = self.lock_as_is().first_waker();
         if let Some(waker) = waker {
             waker.wake();
         }
         self.bell.ring(Some(Arc::clone(self)));
+    }
+
+    /// Must somebody be told of every return?
+    pub(crate) fn is_watched(&self) -> bool {
+        self.observers.any() || self.strategy.is_some()
     }
 
     /// Tells everybody that nothing is lent any more, and closes what is idle.
@@ -149,10 +192,22 @@ impl<M: Manager + 'static> Shared<M> {
 
     /// What does the strategy say to this?
     pub(crate) fn report(self: &Arc<Self>, evidence: Evidence, place: Place) {
+        if self.strategy.is_some() {
+            let state = self.lock_as_is().breaker().state;
+            self.report_in(state, evidence, place);
+        }
+    }
+
+    /// The same, where the state of the breaker is known.
+    pub(crate) fn report_in(
+        self: &Arc<Self>,
+        state: BreakerState,
+        evidence: Evidence,
+        place: Place,
+    ) {
         let Some(strategy) = &self.strategy else {
             return;
         };
-        let state = self.lock().breaker().state;
         let verdict = catch_unwind(AssertUnwindSafe(|| match evidence {
             Evidence::Accepted { probe } if !probe && state == BreakerState::Recovering => {
                 Verdict::Keep

@@ -137,16 +137,16 @@ impl<M: Manager + 'static> Pool<M> {
         let idle = self.shared.lock().idle();
         for (slot, id) in idle {
             let looked_at = self.shared.lock().look_at(slot, id, rt::now());
-            let Some(mut resource) = looked_at else {
+            let Some(mut loan) = looked_at else {
                 continue;
             };
-            let kept = catch_unwind(AssertUnwindSafe(|| keep(&mut resource)));
+            let kept = catch_unwind(AssertUnwindSafe(|| keep(&mut loan.resource)));
             self.order(|book| match kept {
                 Ok(false) => (
                     (),
-                    book.judged(slot, resource, Outcome::Unfit(Reason::Refused), rt::now()),
+                    book.judged(slot, loan, Outcome::Unfit(Reason::Refused), rt::now()),
                 ),
-                Ok(true) | Err(_) => ((), book.put_back(slot, resource, rt::now())),
+                Ok(true) | Err(_) => ((), book.put_back(slot, loan, rt::now())),
             });
             if let Err(panic) = kept {
                 resume_unwind(panic);

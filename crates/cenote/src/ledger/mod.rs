@@ -13,9 +13,12 @@
 //! - **I5** no user code, no wake, no drop of a resource, a waker or an error under the lock.
 //! - **I6** after `close` nothing becomes leased, idle or checked.
 //! - **I7** every grant ends: claimed, passed on, or shelved.
+//! - **I8** while somebody waits, nothing is set aside (`aside.rs`).
 //!
 //! [`Ledger::assert_sound`] checks what can be seen from here; tests call it after every step and hold the other half of I4.
 
+mod answers;
+mod aside;
 mod breaker;
 mod growth;
 mod orders;
@@ -37,6 +40,8 @@ use std::time::{Duration, Instant};
 
 use fastrand::Rng;
 
+pub(crate) use answers::{Answer, Claim, Grant, Refusal};
+pub(crate) use aside::{Fetched, Terms, may_be_set_aside};
 pub(crate) use breaker::Breaker;
 use growth::Pace;
 pub(crate) use orders::{Orders, Work};
@@ -46,7 +51,6 @@ pub(crate) use slot::{Asker, SlotNo};
 use slot::{Slot, State};
 pub(crate) use upkeep::Cold;
 pub(crate) use view::Report;
-pub(crate) use way_in::{Answer, Claim, Grant, Refusal};
 pub(crate) use way_out::{AfterFailure, Condition, Manner, Outcome};
 
 use crate::backoff::Backoff;
@@ -69,6 +73,9 @@ pub(crate) struct Ledger<R, F> {
     vacant: Vec<SlotNo>,
     /// The idle slots, longest unused first.
     shelf: VecDeque<SlotNo>,
+    /// The slots that are set aside, and how many may be: those with a tray.
+    aside: Vec<SlotNo>,
+    trays: usize,
     queue: Queue<F>,
     owed: VecDeque<Work<R>>,
     breaker: Breaker<F>,
@@ -108,7 +115,13 @@ struct Failing {
 }
 
 impl<R, F: Clone> Ledger<R, F> {
-    pub(crate) fn new(limits: Arc<Limits>, asks: bool, seed: u64, now: Instant) -> Self {
+    pub(crate) fn new(
+        limits: Arc<Limits>,
+        asks: bool,
+        trays: usize,
+        seed: u64,
+        now: Instant,
+    ) -> Self {
         Self {
             max_size: limits.max_size,
             breaker: Breaker::new(now),
@@ -117,6 +130,8 @@ impl<R, F: Clone> Ledger<R, F> {
             slots: Vec::new(),
             vacant: Vec::new(),
             shelf: VecDeque::new(),
+            aside: Vec::new(),
+            trays,
             queue: Queue::new(),
             owed: VecDeque::new(),
             closed: false,
@@ -250,11 +265,12 @@ impl<R, F: Clone> Ledger<R, F> {
 
     /// Puts an idle slot on the shelf, where it belongs by its last use: a check does not make it look used.
     fn shelve(&mut self, slot: SlotNo, now: Instant, orders: &mut Orders) {
-        self.become_state(slot, State::Idle, now);
+        self.put_on_shelf(slot, now);
         let entry = &self.slots[slot];
-        let used_at = entry.used_at;
         let dates = [
-            self.limits.idle_timeout.map(|timeout| used_at + timeout),
+            self.limits
+                .idle_timeout
+                .map(|timeout| entry.used_at + timeout),
             self.limits
                 .heartbeat_interval
                 .map(|interval| entry.proven_at + interval),
@@ -264,6 +280,11 @@ impl<R, F: Clone> Ledger<R, F> {
         if let Some(at) = dates.into_iter().flatten().min() {
             self.due(at, orders);
         }
+    }
+
+    fn put_on_shelf(&mut self, slot: SlotNo, now: Instant) {
+        self.become_state(slot, State::Idle, now);
+        let used_at = self.slots[slot].used_at;
         let place = match self.shelf.back() {
             Some(last) if self.slots[*last].used_at > used_at => self
                 .shelf

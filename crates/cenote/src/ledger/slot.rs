@@ -16,6 +16,8 @@ pub(crate) enum State {
     Opening,
     Idle,
     Leased,
+    /// Idle or leased: its tray knows.
+    Aside,
     Checking,
     Cleaning,
     Closing,
@@ -24,13 +26,14 @@ pub(crate) enum State {
 impl State {
     /// Every edge that a slot can take is on this list.
     pub(crate) fn may_become(self, next: Self) -> bool {
-        use State::{Checking, Cleaning, Closing, Idle, Leased, Opening, Vacant};
+        use State::{Aside, Checking, Cleaning, Closing, Idle, Leased, Opening, Vacant};
         matches!(
             (self, next),
             (Vacant, Opening)
                 | (Opening, Leased | Idle | Closing | Vacant)
                 | (Idle, Leased | Checking | Closing)
-                | (Leased, Leased | Idle | Cleaning | Closing | Vacant)
+                | (Leased, Leased | Aside | Idle | Cleaning | Closing | Vacant)
+                | (Aside, Leased | Idle)
                 | (Checking, Leased | Idle | Closing | Vacant)
                 | (Cleaning, Leased | Idle | Closing | Vacant)
                 | (Closing, Vacant)

@@ -177,9 +177,10 @@ impl<R, F: Clone> Ledger<R, F> {
         }
     }
 
-    fn replace_at(&self, slot: SlotNo) -> Option<Instant> {
+    pub(super) fn replace_at(&self, slot: SlotNo) -> Option<Instant> {
         let entry = &self.slots[slot];
-        let lives = matches!(entry.state, State::Idle | State::Leased) && !entry.replaced;
+        let lives =
+            matches!(entry.state, State::Idle | State::Leased | State::Aside) && !entry.replaced;
         let expires_at = entry.expires_at.filter(|_| lives)?;
         let lifetime = expires_at.saturating_duration_since(entry.opened_at);
         Some(expires_at - REPLACE_AHEAD.min(lifetime / 10))
@@ -265,6 +266,7 @@ impl<R, F: Clone> Ledger<R, F> {
                 State::Vacant
                 | State::Opening
                 | State::Leased
+                | State::Aside
                 | State::Checking
                 | State::Cleaning
                 | State::Closing => {}

@@ -31,7 +31,7 @@ impl<R, F: Clone> Ledger<R, F> {
                 State::Vacant => {}
                 State::Opening => status.opening += 1,
                 State::Idle => status.idle += 1,
-                State::Leased => status.in_use += 1,
+                State::Leased | State::Aside => status.in_use += 1,
                 State::Checking => status.checking += 1,
                 State::Cleaning => status.cleaning += 1,
                 State::Closing => status.closing += 1,
@@ -230,6 +230,7 @@ impl<R, F: Clone> Ledger<R, F> {
                 State::Leased => slot.resource.is_some(),
                 State::Vacant
                 | State::Opening
+                | State::Aside
                 | State::Checking
                 | State::Cleaning
                 | State::Closing => false,
@@ -277,6 +278,17 @@ impl<R, F: Clone> Ledger<R, F> {
             "I3: the line has lost somebody"
         );
         assert!(line.is_sorted(), "I3: the line is not in order");
+        // I8
+        let (waiting, aside) = (self.queue.len(), self.count(State::Aside));
+        assert_eq!(
+            aside,
+            self.aside.len(),
+            "I8: what is set aside is not listed"
+        );
+        assert!(
+            waiting == 0 || aside == 0,
+            "I8: set aside while somebody waits"
+        );
         // I6
         if self.closed {
             assert_eq!(

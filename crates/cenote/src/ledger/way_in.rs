@@ -5,62 +5,12 @@ use std::panic::Location;
 use std::task::{Poll, Waker};
 use std::time::{Duration, Instant};
 
+use super::answers::{Answer, Claim, Grant, LastWord, Refusal};
 use super::slot::{Asker, SlotNo, State};
-use super::{Fate, HELD_UP_AFTER, Ledger, Orders, Report, Ticket, Work};
+use super::{Fate, HELD_UP_AFTER, Ledger, Orders, Ticket, Work};
 use crate::breaker::BreakerState;
 use crate::config::{IdleOrder, Nested};
-use crate::status::{Holder, Reason};
-
-/// The answer to a request.
-#[derive(Debug)]
-pub(crate) enum Answer<R, F> {
-    /// Served at once.
-    Granted(Grant<R>),
-    /// In line. If this closed a circle of holders who all wait for this pool, here they are.
-    Wait {
-        ticket: Ticket,
-        nested: Option<Vec<Holder>>,
-    },
-    /// Not even in line.
-    Refused(Refusal<F>),
-}
-
-/// A resource, and what its lease should know.
-#[derive(Debug)]
-pub(crate) struct Grant<R> {
-    pub(crate) slot: SlotNo,
-    pub(crate) resource: R,
-    pub(crate) id: u64,
-    pub(crate) opened_at: Instant,
-    pub(crate) uses: u64,
-    pub(crate) waited: Duration,
-    /// If taking it closed a circle of holders who all wait for this pool, here they are.
-    pub(crate) nested: Option<Vec<Holder>>,
-}
-
-/// Why there will be no lease.
-#[derive(Debug)]
-pub(crate) enum Refusal<F> {
-    Closed,
-    Unavailable {
-        since: Duration,
-        retry_after: Option<Duration>,
-        cause: Option<F>,
-    },
-    Open(F),
-    Rejected {
-        waiting: usize,
-    },
-    Nested {
-        held: &'static Location<'static>,
-    },
-}
-
-/// What a claim comes to, once it comes to something.
-pub(crate) type Claim<R, F> = Result<Grant<R>, Refusal<F>>;
-
-/// What a waiter hears whose time is over: the claim that it had after all, or what was seen.
-pub(crate) type LastWord<R, F> = Result<Claim<R, F>, Box<Report<F>>>;
+use crate::status::Reason;
 
 impl<R, F: Clone> Ledger<R, F> {
     /// Asks for a resource: now, or by a place in line.
@@ -281,7 +231,7 @@ impl<R, F: Clone> Ledger<R, F> {
             State::Opening | State::Checking | State::Cleaning => {
                 now.saturating_duration_since(slot.since) < HELD_UP_AFTER
             }
-            State::Vacant | State::Idle | State::Leased | State::Closing => false,
+            State::Vacant | State::Idle | State::Leased | State::Aside | State::Closing => false,
         });
         coming.count()
     }
@@ -322,6 +272,7 @@ impl<R, F: Clone> Ledger<R, F> {
             opened_at: slot.opened_at,
             uses: slot.uses,
             waited,
+            terms: None,
             nested: None,
         }
     }
@@ -394,6 +345,8 @@ impl<R, F: Clone> Ledger<R, F> {
             return Ok(None);
         };
         self.lend(slot, asker, now);
-        Ok(Some(self.take(slot, Duration::ZERO, now, orders)))
+        let mut grant = self.take(slot, Duration::ZERO, now, orders);
+        grant.terms = self.set_aside(slot, now, orders);
+        Ok(Some(grant))
     }
 }

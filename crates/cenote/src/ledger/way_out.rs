@@ -300,7 +300,12 @@ impl<R, F: Clone> Ledger<R, F> {
         match self.slots[slot].state {
             State::Checking => self.counts.closed.add(Reason::FailedCheck),
             State::Cleaning => self.counts.closed.add(Reason::FailedClean),
-            State::Vacant | State::Opening | State::Idle | State::Leased | State::Closing => {}
+            State::Vacant
+            | State::Opening
+            | State::Idle
+            | State::Leased
+            | State::Aside
+            | State::Closing => {}
         }
         self.vacate(slot, now, &mut orders);
         self.finish(orders, now)

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Poll, Wake, Waker};
 use std::thread;
 
+mod trays;
 mod work;
 
 use super::*;
@@ -39,15 +40,17 @@ fn every_invariant_holds_after_every_step_of_ten_thousand_histories() {
 
 #[test]
 fn every_edge_of_the_state_machine_is_walked_and_no_other_is_allowed() {
-    use State::{Checking, Cleaning, Closing, Idle, Leased, Opening, Vacant};
-    let all = [Vacant, Opening, Idle, Leased, Checking, Cleaning, Closing];
+    use State::{Aside, Checking, Cleaning, Closing, Idle, Leased, Opening, Vacant};
+    let all = [
+        Vacant, Opening, Idle, Leased, Aside, Checking, Cleaning, Closing,
+    ];
 
     let edges = all
         .iter()
         .flat_map(|from| all.iter().filter(|to| from.may_become(**to)))
         .count();
 
-    assert_eq!(edges, 1 + 4 + 3 + 5 + 4 + 4 + 1);
+    assert_eq!(edges, 1 + 4 + 3 + 6 + 2 + 4 + 4 + 1);
     assert!(
         !Vacant.may_become(Leased) && !Closing.may_become(Idle) && !Cleaning.may_become(Checking)
     );
@@ -94,6 +97,7 @@ struct World {
     now: Instant,
     ledger: Ledger<Token, &'static str>,
     leases: Vec<(SlotNo, Token)>,
+    trays: Vec<Option<trays::Tray>>,
     callers: Vec<Caller>,
     jobs: Vec<Work<Token>>,
     /// What the ledger has in its own hands: idle, granted, or owed work.
@@ -140,9 +144,15 @@ impl World {
         };
         let limits = Arc::new(Limits::check(config).expect("these settings are valid"));
         let asks = rng.u8(0..4) == 0;
+        let trays = if may_be_set_aside(&limits, asks) {
+            rng.usize(0..=5)
+        } else {
+            0
+        };
         Self {
             now,
-            ledger: Ledger::new(limits, asks, rng.u64(..), now),
+            trays: (0..trays).map(|_| None).collect(),
+            ledger: Ledger::new(limits, asks, trays, rng.u64(..), now),
             rng,
             leases: Vec::new(),
             callers: Vec::new(),
@@ -157,8 +167,13 @@ impl World {
     }
 
     fn step(&mut self) {
-        match self.rng.u32(0..1000) {
-            0..250 => self.request(),
+        let dice = self.rng.u32(0..1000);
+        if !matches!(dice, 0..290 | 480..620 | 635..760) {
+            self.fetch();
+        }
+        match dice {
+            0..60 => self.take_from_tray(),
+            60..250 => self.request(),
             250..290 => self.try_request(),
             290..400 => self.with_caller(Self::claim),
             400..440 => self.with_caller(Self::withdraw),
@@ -207,6 +222,7 @@ impl World {
     fn request(&mut self) {
         let woken = Arc::new(Woken::default());
         let asker = self.asker();
+        self.fetch_to_ask();
         let (answer, orders) =
             self.ledger
                 .request(asker, &Waker::from(Arc::clone(&woken)), self.now);
@@ -234,6 +250,7 @@ impl World {
 
     fn try_request(&mut self) {
         let asker = self.asker();
+        self.fetch_to_ask();
         let (answer, orders) = self.ledger.try_request(asker, self.now);
         self.obey(orders);
         if let Ok(Some(grant)) = answer {
@@ -298,6 +315,7 @@ impl World {
             "I4: lent what it did not have"
         );
         self.leases.push((grant.slot, grant.resource));
+        self.open_tray(grant.slot, grant.uses, grant.terms);
     }
 
     fn withdraw(&mut self, caller: Caller) {
@@ -323,6 +341,10 @@ impl World {
         } else {
             Manner::Polite
         };
+        if condition == Condition::Good && self.lay_back(slot, token) {
+            return;
+        }
+        self.fetch_one(slot);
         self.inside.insert(token);
         let (returned, orders) = self
             .ledger

@@ -149,7 +149,7 @@ impl World {
             .count();
         assert_eq!(
             status.in_use,
-            self.leases.len() + unclaimed,
+            self.leases.len() + self.lying() + unclaimed,
             "I4: leased is not who holds plus who is about to"
         );
         let woken = self
@@ -231,6 +231,7 @@ impl World {
         if self.closed {
             return;
         }
+        self.fetch();
         let orders = self.ledger.resume(self.now);
         self.obey(orders);
         let orders = self.ledger.unpause(self.now);
@@ -260,6 +261,7 @@ impl World {
 
     /// Everybody goes home.
     fn drain(&mut self) {
+        self.fetch();
         while let Some(caller) = self.callers.pop() {
             self.withdraw(caller);
         }
@@ -280,6 +282,7 @@ impl World {
                 self.take_up(work);
             }
             let Some(job) = self.jobs.pop() else { break };
+            self.fetch();
             match job {
                 Work::Open { slot } => self.open(slot, 9),
                 Work::Vet { slot, resource, .. } | Work::Clean { slot, resource, .. } => {
@@ -297,6 +300,7 @@ impl World {
     }
 
     pub(super) fn end(&mut self) {
+        self.fetch();
         if !self.closed {
             self.close();
         }

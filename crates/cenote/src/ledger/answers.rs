@@ -1,0 +1,61 @@
+//! Answers: what one who asks the ledger for a resource may hear.
+
+use std::panic::Location;
+use std::time::{Duration, Instant};
+
+use super::slot::SlotNo;
+use super::{Report, Terms, Ticket};
+use crate::status::Holder;
+
+/// The answer to a request.
+#[derive(Debug)]
+pub(crate) enum Answer<R, F> {
+    /// Served at once.
+    Granted(Grant<R>),
+    /// In line. If this closed a circle of holders who all wait for this pool, here they are.
+    Wait {
+        ticket: Ticket,
+        nested: Option<Vec<Holder>>,
+    },
+    /// Not even in line.
+    Refused(Refusal<F>),
+}
+
+/// A resource, and what its lease should know.
+#[derive(Debug)]
+pub(crate) struct Grant<R> {
+    pub(crate) slot: SlotNo,
+    pub(crate) resource: R,
+    pub(crate) id: u64,
+    pub(crate) opened_at: Instant,
+    pub(crate) uses: u64,
+    pub(crate) waited: Duration,
+    /// Present if it is set aside.
+    pub(crate) terms: Option<Terms>,
+    /// If taking it closed a circle of holders who all wait for this pool, here they are.
+    pub(crate) nested: Option<Vec<Holder>>,
+}
+
+/// Why there will be no lease.
+#[derive(Debug)]
+pub(crate) enum Refusal<F> {
+    Closed,
+    Unavailable {
+        since: Duration,
+        retry_after: Option<Duration>,
+        cause: Option<F>,
+    },
+    Open(F),
+    Rejected {
+        waiting: usize,
+    },
+    Nested {
+        held: &'static Location<'static>,
+    },
+}
+
+/// What a claim comes to, once it comes to something.
+pub(crate) type Claim<R, F> = Result<Grant<R>, Refusal<F>>;
+
+/// What a waiter hears whose time is over: the claim that it had after all, or what was seen.
+pub(crate) type LastWord<R, F> = Result<Claim<R, F>, Box<Report<F>>>;
