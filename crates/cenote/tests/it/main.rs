@@ -60,6 +60,7 @@ mod runtimes;
 mod status;
 mod status_load;
 mod suspension;
+mod trays;
 mod upkeep;
 mod upkeep_heartbeat;
 mod upkeep_leaks;

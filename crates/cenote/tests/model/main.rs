@@ -8,6 +8,7 @@ mod handing_over;
 mod leaving;
 mod runtime;
 mod timing_out;
+mod trays;
 mod whole;
 mod world;
 

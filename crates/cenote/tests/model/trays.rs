@@ -1,0 +1,221 @@
+//! Trips by a tray against everything that opens the book: nobody is forgotten, nothing is doubled, and no count is lost.
+
+use shuttle::thread;
+
+use crate::explore;
+use crate::world::{
+    Backend, ByHand, Leased, Pooled, acquire, assert_at_rest, join, outside, pool, pool_of, visitor,
+};
+
+/// A lease of what is set aside.
+fn acquire_aside(pool: &Pooled) -> Leased {
+    drop(acquire(pool));
+    acquire(pool)
+}
+
+/// One resource that lies on its tray.
+fn leave_on_a_tray(pool: &Pooled) {
+    drop(acquire_aside(pool));
+}
+
+fn end(pool: Pooled, backend: &Backend, opened: usize) {
+    drop(pool);
+    assert_eq!(backend.wait_until_empty(), opened, "each is closed once");
+}
+
+#[test]
+fn a_return_against_one_who_comes_to_wait() {
+    explore(|| {
+        let (pool, backend) = pool_of(1);
+        let held = acquire_aside(&pool);
+
+        let waiting = visitor(&pool);
+        outside(move || drop(held)).join().unwrap();
+
+        assert_eq!(waiting.join().unwrap(), 1);
+        assert_at_rest(&pool, &backend, 1);
+        end(pool, &backend, 1);
+    });
+}
+
+#[test]
+fn three_who_come_for_what_lies_there_are_all_served() {
+    explore(|| {
+        let (pool, backend) = pool_of(1);
+        leave_on_a_tray(&pool);
+
+        let visitors = [(); 3].map(|()| visitor(&pool));
+
+        assert_eq!(join(visitors), [1; 3]);
+        assert_eq!(pool.status().acquired, 5);
+        assert_at_rest(&pool, &backend, 1);
+    });
+}
+
+#[test]
+fn two_trays_serve_four() {
+    explore(|| {
+        let (pool, backend) = pool_of(2);
+        let held = [acquire_aside(&pool), acquire(&pool)];
+        drop(held);
+
+        let threads = [(); 4].map(|()| {
+            let pool = pool.clone();
+            thread::spawn(move || {
+                drop(acquire(&pool));
+                drop(acquire(&pool));
+            })
+        });
+        join(threads);
+
+        let status = pool.status();
+        assert_eq!((status.acquired, status.released), (11, 11));
+        assert_at_rest(&pool, &backend, 2);
+    });
+}
+
+#[test]
+fn who_waits_comes_before_a_newcomer_when_a_tray_is_used() {
+    explore(|| {
+        let (pool, backend) = pool_of(1);
+        let held = acquire_aside(&pool);
+        let mut waiting = ByHand::join(&pool);
+
+        let newcomer = visitor(&pool);
+        let release = outside(move || drop(held));
+        release.join().unwrap();
+
+        let served = waiting.poll();
+        assert!(served.is_ready(), "the one who waited was passed");
+        drop(served);
+        drop(waiting);
+        newcomer.join().unwrap();
+        assert_at_rest(&pool, &backend, 1);
+    });
+}
+
+#[test]
+fn every_snapshot_adds_up_while_trays_are_used() {
+    explore(|| {
+        let (pool, backend) = pool_of(2);
+        leave_on_a_tray(&pool);
+
+        let busy = [(); 2].map(|()| visitor(&pool));
+        let (first, second) = (pool.status(), pool.status());
+        join(busy);
+
+        for status in [&first, &second] {
+            assert_eq!(
+                status.total,
+                status.idle + status.in_use + status.opening + status.cleaning + status.checking
+            );
+            assert!(status.acquired >= status.released);
+        }
+        assert!(first.acquired <= second.acquired && first.released <= second.released);
+        let last = pool.status();
+        assert_eq!((last.acquired, last.released), (4, 4));
+        assert_at_rest(&pool, &backend, 2);
+    });
+}
+
+#[test]
+fn a_close_against_trips_leaves_nothing_open() {
+    explore(|| {
+        let (pool, backend) = pool_of(1);
+        let held = acquire_aside(&pool);
+
+        let release = outside(move || drop(held));
+        let closer = {
+            let pool = pool.clone();
+            thread::spawn(move || pool.close())
+        };
+        let taken = pool.try_acquire();
+        release.join().unwrap();
+        closer.join().unwrap();
+        drop(taken);
+
+        assert!(pool.try_acquire().is_err(), "lent after it was closed");
+        end(pool, &backend, 1);
+    });
+}
+
+#[test]
+fn a_shrinking_against_returns_keeps_the_cap() {
+    explore(|| {
+        let (pool, backend) = pool_of(2);
+        let held = [acquire_aside(&pool), acquire(&pool)];
+
+        let releases = held.map(|lease| outside(move || drop(lease)));
+        pool.resize(1).unwrap();
+        join(releases);
+
+        assert_eq!(pool.status().total, 1);
+        drop(acquire(&pool));
+        end(pool, &backend, 2);
+    });
+}
+
+#[test]
+fn what_was_invalidated_is_lent_to_nobody_who_comes_later() {
+    explore(|| {
+        let (pool, backend) = pool_of(1);
+        let held = acquire_aside(&pool);
+
+        let release = outside(move || drop(held));
+        pool.invalidate();
+        let next = acquire(&pool).serial;
+        release.join().unwrap();
+
+        assert_eq!(next, 2, "lent after it was invalidated");
+        assert_at_rest(&pool, &backend, 1);
+        end(pool, &backend, 2);
+    });
+}
+
+#[test]
+fn a_label_is_not_lost_between_tray_and_book() {
+    explore(|| {
+        let (pool, backend) = pool_of(1);
+        let held = acquire_aside(&pool);
+
+        let looks = {
+            let pool = pool.clone();
+            thread::spawn(move || drop(pool.leases()))
+        };
+        Leased::label(&held, "mine");
+        looks.join().unwrap();
+
+        assert_eq!(pool.leases()[0].label.as_deref(), Some("mine"));
+        drop(held);
+        assert_at_rest(&pool, &backend, 1);
+    });
+}
+
+#[test]
+fn the_last_handle_against_the_last_lease_closes_everything() {
+    explore(|| {
+        let (pool, backend) = pool_of(1);
+        let held = acquire_aside(&pool);
+
+        let release = outside(move || drop(held));
+        drop(pool);
+        release.join().unwrap();
+
+        backend.wait_until_empty();
+    });
+}
+
+#[test]
+fn uses_are_counted_to_the_last() {
+    explore(|| {
+        let (pool, backend) = pool(|builder| builder.max_size(1).max_uses(3));
+        drop(acquire(&pool));
+
+        let visitors = [(); 3].map(|()| visitor(&pool));
+
+        let mut serials = join(visitors);
+        serials.sort_unstable();
+        assert_eq!(serials, [1, 1, 2]);
+        assert_at_rest(&pool, &backend, 1);
+    });
+}
