@@ -2,10 +2,12 @@
 
 mod command;
 mod features;
+mod fuzz;
 mod gate;
 mod manifest;
 mod model;
 mod sim;
+mod soak;
 mod test;
 mod tidy;
 
@@ -20,6 +22,10 @@ commands:
   cargo xtask model [--long]    play the core's threads and tasks in many orders; with --long, in many more, and under Miri
   cargo xtask sim [--seeds N] [--from K] | --seed S
                                 play seeds of the whole-pool simulation; one alone prints its story
+  cargo xtask soak [--minutes N]
+                                put real pools under mixed load and say whether anything leaks
+  cargo xtask fuzz [--minutes N | --cases N]
+                                make up configurations and ledger histories
   cargo xtask tidy              look for broken absences and stale claims";
 
 fn main() -> ExitCode {
@@ -37,6 +43,8 @@ fn main() -> ExitCode {
         }
         ["test", filters @ ..] => test::run(filters),
         ["sim", args @ ..] => sim::run(args),
+        ["soak", args @ ..] => soak::run(args),
+        ["fuzz", args @ ..] => fuzz::run(args),
         ["gate"] => gate::run(),
         ["model"] => model::run(),
         ["model", "--long"] => model::run_long(),

@@ -17,6 +17,7 @@ pub mod clock;
 mod recorder;
 mod rig;
 pub mod sim;
+pub mod soak;
 
 pub use backend::{Backend, Call, Fault, Gate, GatedManager, Thing};
 pub use recorder::Recorder;

@@ -1,10 +1,12 @@
-//! Durations as people write them in a configuration file: `"30s"`, `"1h 30m"`, and `"off"` for none.
+//! What people write in a configuration file: durations as `"30s"`, `"1h 30m"`, and `"off"` for none; and words for a choice.
 
 use std::fmt;
 use std::time::Duration;
 
-use serde::de::{Deserializer, Error, Unexpected, Visitor};
+use serde::de::{Deserialize, Deserializer, Error, Unexpected, Visitor};
 use serde::ser::Serializer;
+
+use crate::config::{IdleOrder, Nested, OnOpenError, WarmUp};
 
 const OFF: &str = "off";
 
@@ -73,5 +75,46 @@ impl Visitor<'_> for HumaneOrOff {
 
     fn visit_unit<E: Error>(self) -> Result<Option<Duration>, E> {
         Ok(None)
+    }
+}
+
+/// Reads a choice by its word. What serde derives takes a table too, asks for one in its errors, and does not say which words there are.
+macro_rules! words {
+    ($($type:ident: $($word:literal => $variant:ident),+;)+) => {$(
+        impl<'de> Deserialize<'de> for $type {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                deserializer.deserialize_str(Words {
+                    words: &[$($word),+],
+                    choices: &[$($type::$variant),+],
+                })
+            }
+        }
+    )+};
+}
+
+words! {
+    OnOpenError: "fail" => Fail, "retry" => Retry;
+    IdleOrder: "hot" => Hot, "oldest" => Oldest;
+    Nested: "allow" => Allow, "report" => Report, "deny" => Deny;
+    WarmUp: "required" => Required, "best_effort" => BestEffort;
+}
+
+struct Words<T: 'static> {
+    words: &'static [&'static str],
+    choices: &'static [T],
+}
+
+impl<T: Copy> Visitor<'_> for Words<T> {
+    type Value = T;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "one of the words {:?}", self.words)
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<T, E> {
+        let mut pairs = self.words.iter().zip(self.choices);
+        let found = pairs.find(|(word, _)| **word == text);
+        let unknown = || E::unknown_variant(text, self.words);
+        found.map(|(_, choice)| *choice).ok_or_else(unknown)
     }
 }

@@ -313,12 +313,7 @@ impl<R, F: Clone> Ledger<R, F> {
 
     /// Finds the place of a resource that can be used: the first in line, or the shelf.
     pub(super) fn place(&mut self, slot: SlotNo, now: Instant, orders: &mut Orders) {
-        let unfit = if self.closed {
-            Some(Reason::PoolClosed)
-        } else {
-            self.worn(slot, now)
-        };
-        match unfit {
+        match self.unfit(slot, now) {
             Some(reason) => self.retire(slot, reason, now),
             None if !self.queue.is_empty() && self.allowance() > 0 => self.grant(slot, now, orders),
             None => self.shelve(slot, now, orders),
@@ -329,12 +324,19 @@ impl<R, F: Clone> Ledger<R, F> {
 
     /// Puts a resource back on the shelf, from where it is vetted before it is lent.
     fn restore(&mut self, slot: SlotNo, now: Instant, orders: &mut Orders) {
-        if self.closed {
-            self.retire(slot, Reason::PoolClosed, now);
-        } else {
-            self.shelve(slot, now, orders);
+        match self.unfit(slot, now) {
+            Some(reason) => self.retire(slot, reason, now),
+            None => self.shelve(slot, now, orders),
         }
         self.serve(now, orders);
+    }
+
+    /// Must it be closed, also if it is alive?
+    fn unfit(&self, slot: SlotNo, now: Instant) -> Option<Reason> {
+        if self.closed {
+            return Some(Reason::PoolClosed);
+        }
+        self.worn(slot, now)
     }
 
     /// One resource turned out dead. Those idle ones that have not been proven since are checked now, in the background, so that the

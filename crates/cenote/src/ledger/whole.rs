@@ -33,7 +33,11 @@ impl<R, F: Clone> Ledger<R, F> {
             .collect();
         let step = over / u32::try_from(living.len().max(1)).unwrap_or(u32::MAX);
         for (nth, slot) in living.into_iter().enumerate() {
-            let at = now + step * u32::try_from(nth).unwrap_or(u32::MAX);
+            let after = step.saturating_mul(u32::try_from(nth).unwrap_or(u32::MAX));
+            // What lies beyond the end of time never comes.
+            let Some(at) = now.checked_add(after) else {
+                break;
+            };
             let entry = &mut self.slots[slot];
             entry.retire_at = Some(entry.retire_at.map_or(at, |before| before.min(at)));
             if entry.state == State::Idle && at <= now {

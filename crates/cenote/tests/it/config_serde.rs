@@ -268,6 +268,23 @@ fn a_duration_that_cannot_be_off_does_not_offer_it() {
 }
 
 #[test]
+fn a_choice_is_a_word_and_the_words_are_told() {
+    for value in ["0", "true", "{}", "{ fail = 1 }", "[\"fail\"]"] {
+        let message = toml_error(&format!("on_open_error = {value}"));
+
+        assert_says(
+            &message,
+            &["on_open_error", "one of the words [\"fail\", \"retry\"]"],
+        );
+    }
+    for value in ["0", "null", r#"{ "fail": null }"#] {
+        let message = json_error(&format!(r#"{{ "on_open_error": {value} }}"#));
+
+        assert_says(&message, &["one of the words [\"fail\", \"retry\"]"]);
+    }
+}
+
+#[test]
 fn the_defaults_survive_a_round_trip() {
     let defaults = Config::default();
 

@@ -274,3 +274,13 @@ async fn a_failover_under_load_loses_nothing() {
     assert_eq!(status.released, 400);
     rig.assert_full_service().await;
 }
+
+#[tokio::test(start_paused = true)]
+async fn invalidating_over_longer_than_there_is_time_does_not_panic() {
+    let rig = Rig::with_max_size(2);
+    drop([rig.acquire().await, rig.acquire().await]);
+
+    rig.pool.invalidate_over(Duration::MAX);
+
+    rig.assert_full_service().await;
+}

@@ -205,3 +205,20 @@ async fn what_is_refused_is_refilled() {
     let status = rig.pool.status();
     assert_eq!((status.idle, status.opened), (2, 4));
 }
+
+/// Also while nobody does the upkeep.
+#[tokio::test(start_paused = true)]
+async fn what_is_invalidated_while_it_is_looked_at_is_closed() {
+    let rig = Rig::with_max_size(2);
+    drop(rig.acquire().await);
+    rig.pool.pause_upkeep();
+
+    rig.pool.retain(|_| {
+        rig.pool.invalidate();
+        true
+    });
+    settle().await;
+
+    assert_eq!(rig.pool.status().idle, 0);
+    assert_eq!(rig.backend.alive(), 0);
+}

@@ -3,12 +3,14 @@
 
 use std::collections::BTreeSet;
 use std::env;
+use std::ops::Range;
 use std::panic::Location;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Poll, Wake, Waker};
 use std::thread;
 
+mod clock;
 mod trays;
 mod work;
 
@@ -22,11 +24,7 @@ const STEPS: usize = 80;
 
 #[test]
 fn every_invariant_holds_after_every_step_of_ten_thousand_histories() {
-    let replayed = env::var("CENOTE_SEED")
-        .ok()
-        .map(|seed| seed.parse().expect("CENOTE_SEED is a number"));
-    let seeds = replayed.map_or(0..HISTORIES, |seed| seed..seed + 1);
-    for seed in seeds {
+    for seed in seeds() {
         let _told = Seed(seed);
         let mut world = World::new(seed);
         for _ in 0..STEPS {
@@ -36,6 +34,23 @@ fn every_invariant_holds_after_every_step_of_ten_thousand_histories() {
         world.recover();
         world.end();
     }
+}
+
+/// The same every time; `CENOTE_HISTORIES` of them, others every time; or the one in `CENOTE_SEED`.
+fn seeds() -> Range<u64> {
+    let told = |variable| {
+        let value = env::var(variable).ok()?;
+        Some(value.parse().expect("it is a number"))
+    };
+    if let Some(seed) = told("CENOTE_SEED") {
+        return seed..seed + 1;
+    }
+    let Some(histories) = told("CENOTE_HISTORIES") else {
+        return 0..HISTORIES;
+    };
+    let start = u64::from(fastrand::u32(..)) << 31;
+    println!("seeds from {start}");
+    start..start + histories
 }
 
 #[test]

@@ -1,0 +1,261 @@
+//! The load of one round: tasks and plain threads that do with the pools whatever can be done, until they are told to stop.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread;
+use std::time::Duration;
+
+use cenote::Lease;
+use tokio::runtime::Handle;
+use tokio::task::{JoinHandle, yield_now};
+use tokio::time::{sleep, timeout};
+
+use super::pools::{MS, Pools, Soaked};
+use super::resource::Flaky;
+
+const USERS: usize = 48;
+const GOVERNORS: usize = 2;
+const FOUNDERS: usize = 2;
+const BLOCKING: usize = 2;
+
+type Held = Lease<Flaky>;
+
+/// All who work in this round.
+pub(super) struct Load {
+    stop: Arc<AtomicBool>,
+    tasks: Vec<JoinHandle<()>>,
+    threads: Vec<thread::JoinHandle<()>>,
+}
+
+/// What each of them sees.
+#[derive(Clone)]
+struct Scene {
+    pools: Arc<Pools>,
+    stop: Arc<AtomicBool>,
+    /// To a thread without a runtime, which drops what it gets.
+    elsewhere: Sender<Held>,
+}
+
+impl Scene {
+    fn goes_on(&self) -> bool {
+        !self.stop.load(Ordering::Relaxed)
+    }
+}
+
+impl Load {
+    pub(super) fn start(handle: &Handle, pools: &Arc<Pools>) -> Self {
+        let stop = Arc::new(AtomicBool::new(false));
+        let (elsewhere, held) = channel();
+        let scene = Scene {
+            pools: Arc::clone(pools),
+            stop: Arc::clone(&stop),
+            elsewhere,
+        };
+        let mut tasks = Vec::new();
+        tasks.extend((0..USERS).map(|_| handle.spawn(user(scene.clone()))));
+        tasks.extend((0..GOVERNORS).map(|_| handle.spawn(governor(scene.clone()))));
+        tasks.extend((0..FOUNDERS).map(|_| handle.spawn(founder(scene.clone()))));
+        let mut threads = vec![thread::spawn(move || drop_all(&held))];
+        threads.extend((0..BLOCKING).map(|_| {
+            let scene = scene.clone();
+            thread::spawn(move || block(&scene))
+        }));
+        Self {
+            stop,
+            tasks,
+            threads,
+        }
+    }
+
+    pub(super) fn stop(&self) {
+        self.stop.store(true, Ordering::Relaxed);
+    }
+
+    /// How many still work.
+    pub(super) fn busy(&self) -> usize {
+        let tasks = self.tasks.iter().filter(|task| !task.is_finished());
+        let threads = self.threads.iter().filter(|thread| !thread.is_finished());
+        tasks.count() + threads.count()
+    }
+
+    /// How many panicked. Asked when nobody is busy.
+    pub(super) fn panicked(self, handle: &Handle) -> usize {
+        let tasks = self.tasks.into_iter().map(|task| handle.block_on(task));
+        let threads = self.threads.into_iter().map(thread::JoinHandle::join);
+        tasks.filter(Result::is_err).count() + threads.filter(Result::is_err).count()
+    }
+}
+
+fn drop_all(held: &Receiver<Held>) {
+    held.iter().for_each(drop);
+}
+
+/// Mostly too short.
+fn patience() -> Duration {
+    let micros = [0, 50, 300, 2_000, 20_000];
+    Duration::from_micros(micros[fastrand::usize(..micros.len())])
+}
+
+async fn hold() {
+    match fastrand::u8(0..4) {
+        0 => sleep(MS.mul_f64(fastrand::f64())).await,
+        yields => {
+            for _ in 0..yields {
+                yield_now().await;
+            }
+        }
+    }
+}
+
+async fn user(scene: Scene) {
+    while scene.goes_on() {
+        use_once(&scene).await;
+        yield_now().await;
+    }
+}
+
+/// One thing that a user can do. What fails here fails by order of the backend, and is the pool's business.
+async fn use_once(scene: &Scene) {
+    let pool = scene.pools.any();
+    let what = fastrand::u8(0..24);
+    match what {
+        0 => drop(timeout(patience(), pool.acquire()).await),
+        1 => return abort(pool).await,
+        2 => {
+            let _ = pool.with(async |thing| thing.use_it()).await;
+        }
+        3 => drop(pool.try_acquire()),
+        4 => {
+            let _ = (pool.leases(), pool.health(), pool.status());
+            pool.retain(|_| fastrand::u8(..) > 100);
+        }
+        _ => {}
+    }
+    let Ok(mut lease) = pool.acquire_timeout(patience()).await else {
+        return;
+    };
+    if lease.use_it().is_err() {
+        return Lease::discard(lease);
+    }
+    hold().await;
+    match what {
+        5 => Lease::discard(lease),
+        6 => drop(Lease::detach(lease)),
+        7 => Lease::release(lease).await,
+        8 => drop(timeout(patience(), Lease::release(lease)).await),
+        9 => drop(scene.elsewhere.send(lease)),
+        10 => {
+            Lease::label(&lease, "nested".to_owned());
+            drop(pool.acquire_timeout(patience()).await);
+        }
+        _ => drop(lease),
+    }
+}
+
+/// A task of its own, ended wherever it happens to be.
+async fn abort(pool: &Soaked) {
+    let pool = pool.clone();
+    let task = tokio::spawn(async move {
+        if let Ok(mut lease) = pool.acquire().await {
+            let _ = lease.use_it();
+            hold().await;
+            Lease::release(lease).await;
+        }
+    });
+    hold().await;
+    task.abort();
+    let _ = task.await;
+}
+
+/// Does things to whole pools. Whatever is left suspended or inactive is put right at the end of the round.
+async fn governor(scene: Scene) {
+    while scene.goes_on() {
+        let pool = scene.pools.any();
+        match fastrand::u8(0..7) {
+            0 => {
+                // Refused if `min_size` and `min_idle` do not fit.
+                let _ = pool.resize(fastrand::usize(1..20));
+            }
+            1 => pool.invalidate(),
+            2 => pool.invalidate_over(4 * MS),
+            3 => {
+                pool.suspend();
+                hold().await;
+                pool.resume();
+            }
+            4 => {
+                pool.pause_upkeep();
+                hold().await;
+                pool.resume_upkeep();
+            }
+            5 => {
+                pool.deactivate();
+                hold().await;
+                pool.recover();
+            }
+            _ => pool.activate(),
+        }
+        sleep(MS.mul_f64(3.0 * fastrand::f64())).await;
+    }
+}
+
+/// Makes pools, uses them, and lets go of them in every way there is.
+async fn founder(scene: Scene) {
+    while scene.goes_on() {
+        let pool = scene.pools.another();
+        let weak = pool.downgrade();
+        if fastrand::bool() {
+            let _ = pool.warm().await;
+        }
+        let leases = [
+            pool.acquire().await.ok(),
+            pool.acquire_timeout(patience()).await.ok(),
+        ];
+        let waiting = pool.clone();
+        let waiter = tokio::spawn(async move { waiting.acquire_timeout(MS).await.map(drop) });
+        yield_now().await;
+        scene.pools.farewell(&pool);
+        match fastrand::u8(0..5) {
+            0 => pool.close(),
+            1 => drop(pool.close_within(MS).await),
+            2 => {
+                let send = |lease| scene.elsewhere.send(lease);
+                let _ = leases.into_iter().flatten().try_for_each(send);
+                waiter.abort();
+                continue;
+            }
+            3 => {
+                drop(pool);
+                drop(leases);
+                // Nobody awaits the waiter: it has the last handle, and ends by its time limit or by the lease that came home.
+                continue;
+            }
+            _ => {}
+        }
+        drop(leases);
+        let _ = waiter.await;
+        drop(pool);
+        // What others still do for it keeps no handle.
+        assert!(weak.upgrade().is_none(), "a pool without handles lives on");
+    }
+}
+
+/// A thread without a runtime: everything that is to be awaited for it runs elsewhere.
+fn block(scene: &Scene) {
+    while scene.goes_on() {
+        let own = fastrand::u8(..) < 30;
+        let pool = if own {
+            scene.pools.another()
+        } else {
+            scene.pools.any().clone()
+        };
+        if let Ok(mut lease) = pool.acquire_blocking_timeout(patience()) {
+            let _ = lease.use_it();
+            thread::yield_now();
+        }
+        if own {
+            scene.pools.farewell(&pool);
+        }
+    }
+}

@@ -1,0 +1,213 @@
+//! The soak: real pools on a real runtime under mixed load, in rounds. After each round everything stops, and what is left is counted:
+//! if memory, tasks, file descriptors, threads or resources grow with the rounds, something leaks.
+//!
+//! The program `soak` runs it (`cargo xtask soak`). Time is real here and threads race as they like, so no run is like the other;
+//! what can be played again is the simulation.
+
+mod load;
+mod pools;
+mod resource;
+mod sample;
+
+use std::fmt;
+use std::future;
+use std::io;
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use tokio::runtime::{Builder, Runtime};
+
+use load::Load;
+use pools::Pools;
+use resource::Thing;
+
+pub use pools::Tally;
+pub use sample::{Counts, Heap, NotFlat, Sample};
+
+/// How to soak.
+#[derive(Debug)]
+pub struct Soak {
+    /// For how long.
+    pub length: Duration,
+    /// Reads the counting allocator. The program has it and not this library, or every test would.
+    pub heap: fn() -> Heap,
+    /// Proves that the verdict can fail.
+    pub leak: Option<Leak>,
+}
+
+/// What is leaked on purpose, once a round.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Leak {
+    /// A byte of memory.
+    Allocation,
+    /// Some pages more in a buffer that is kept.
+    Buffer,
+    /// A task that never ends.
+    Task,
+    /// An open pipe, which is two.
+    Fd,
+    /// A thread that never ends.
+    Thread,
+    /// A resource that is never closed.
+    Resource,
+}
+
+/// Why a soak failed.
+#[derive(Debug)]
+pub enum Failure {
+    /// Something grew.
+    NotFlat(NotFlat),
+    /// Somebody did not end, or the pools did not get empty. With what was seen.
+    Hangs(String),
+    /// So many who only used a pool panicked.
+    Panicked(usize),
+    /// The system refused what the soak itself needs.
+    Io(io::Error),
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotFlat(grown) => write!(f, "NOT FLAT: {grown}"),
+            Self::Hangs(seen) => write!(f, "HANGS: {seen}"),
+            Self::Panicked(users) => write!(f, "PANICS: {users} tasks or threads of the load"),
+            Self::Io(error) => write!(f, "cannot soak: {error}"),
+        }
+    }
+}
+
+/// A round in which the slowest callback hits its limit is over in a fraction of this.
+const HANGS_AFTER: Duration = Duration::from_secs(30);
+/// A thread that was joined, or a task that has ended, may be seen for a moment longer.
+const SETTLES_WITHIN: Duration = Duration::from_secs(1);
+const LONGEST_ROUND: Duration = Duration::from_secs(5);
+/// So that one allocation a round is seen also in a short soak.
+const FEWEST_ROUNDS: u32 = 30;
+
+impl Soak {
+    /// Runs it. Every sample is shown at once, and a count that is not flat ends it.
+    pub fn run(self, show: impl FnMut(&Sample)) -> Result<Tally, Failure> {
+        let runtime = Builder::new_multi_thread()
+            .worker_threads(2)
+            .enable_time()
+            .build()
+            .map_err(Failure::Io)?;
+        let outcome = self.run_on(&runtime, show);
+        // Not dropped: that waits for its threads, and what hangs may be one of them.
+        runtime.shutdown_background();
+        outcome
+    }
+
+    fn run_on(&self, runtime: &Runtime, mut show: impl FnMut(&Sample)) -> Result<Tally, Failure> {
+        let _entered = runtime.enter();
+        let pools = Arc::new(Pools::new());
+        let mut hoard = Hoard::default();
+        let rounds = self.rounds();
+        // Its room is taken now: what the soak itself needs does not grow.
+        let mut samples = Vec::with_capacity(rounds as usize);
+        let started = now();
+        for done in 1..=rounds {
+            play_round(self.length / rounds, runtime, &pools)?;
+            if let Some(leak) = self.leak {
+                hoard.keep(leak, runtime, &pools).map_err(Failure::Io)?;
+            }
+            let before = samples.last().map(|sample: &Sample| sample.counts);
+            let (heap, counts) = self.measure(before, runtime, &pools);
+            let sample = Sample {
+                at: started.elapsed(),
+                left: self.length / rounds * (rounds - done),
+                acquired: pools.total().acquired,
+                heap,
+                counts,
+            };
+            show(&sample);
+            samples.push(sample);
+            sample::judge_last(&samples).map_err(Failure::NotFlat)?;
+        }
+        sample::judge_heap(&samples).map_err(Failure::NotFlat)?;
+        Ok(pools.total())
+    }
+
+    fn rounds(&self) -> u32 {
+        let rounds = self.length.div_duration_f64(LONGEST_ROUND) as u32;
+        rounds.max(FEWEST_ROUNDS)
+    }
+
+    /// Measures until it is as before, or stays otherwise.
+    fn measure(&self, before: Option<Counts>, runtime: &Runtime, pools: &Pools) -> (Heap, Counts) {
+        let since = now();
+        loop {
+            let heap = (self.heap)();
+            let tasks = runtime.metrics().num_alive_tasks();
+            let counts = Counts::take(tasks, pools.alive.count());
+            if Some(counts) == before || since.elapsed() > SETTLES_WITHIN {
+                return (heap, counts);
+            }
+            thread::sleep(Duration::from_millis(5));
+        }
+    }
+}
+
+fn play_round(length: Duration, runtime: &Runtime, pools: &Arc<Pools>) -> Result<(), Failure> {
+    pools.refill();
+    let load = Load::start(runtime.handle(), pools);
+    thread::sleep(length);
+    load.stop();
+    wait(
+        || load.busy() == 0,
+        || format!("{} of the load still work; {pools:#?}", load.busy()),
+    )?;
+    let panicked = load.panicked(runtime.handle());
+    if panicked > 0 {
+        return Err(Failure::Panicked(panicked));
+    }
+    pools.empty();
+    wait(|| pools.are_empty(), || format!("not empty: {pools:#?}"))
+}
+
+fn wait(holds: impl Fn() -> bool, seen: impl Fn() -> String) -> Result<(), Failure> {
+    let since = now();
+    while !holds() {
+        if since.elapsed() > HANGS_AFTER {
+            return Err(Failure::Hangs(seen()));
+        }
+        thread::sleep(Duration::from_millis(1));
+    }
+    Ok(())
+}
+
+/// Keeps what is leaked on purpose.
+#[derive(Debug, Default)]
+struct Hoard {
+    memory: Vec<String>,
+    buffer: Vec<u8>,
+    things: Vec<Thing>,
+    pipes: Vec<(io::PipeReader, io::PipeWriter)>,
+}
+
+impl Hoard {
+    fn keep(&mut self, leak: Leak, runtime: &Runtime, pools: &Pools) -> io::Result<()> {
+        match leak {
+            Leak::Allocation => self.memory.push("x".to_owned()),
+            Leak::Buffer => self.buffer.resize(self.buffer.len() + 16 * 1024, 0),
+            Leak::Task => drop(runtime.spawn(future::pending::<()>())),
+            Leak::Fd => self.pipes.push(io::pipe()?),
+            Leak::Thread => drop(thread::spawn(|| {
+                loop {
+                    thread::park();
+                }
+            })),
+            Leak::Resource => self.things.push(Thing::new(false, &pools.alive)?),
+        }
+        Ok(())
+    }
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the ban guards the pool; this is a stopwatch"
+)]
+fn now() -> Instant {
+    Instant::now()
+}
