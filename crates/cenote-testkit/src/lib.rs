@@ -14,11 +14,13 @@
 
 mod backend;
 pub mod clock;
+mod proxy;
 mod recorder;
 mod rig;
 pub mod sim;
 pub mod soak;
 
 pub use backend::{Backend, Call, Fault, Gate, GatedManager, Thing};
+pub use proxy::{Counts, Proxy, Then, Way};
 pub use recorder::Recorder;
 pub use rig::{GatedPool, Rig, Waiting, cut};

@@ -1,0 +1,51 @@
+//! Holds servers until its standard input ends or it is interrupted: a private one, or those that `cargo xtask test` would use.
+
+use std::io;
+use std::process::ExitCode;
+
+use cenote_servers::{Server, find_all, mariadb, pgbouncer, postgres, redis};
+
+const USAGE: &str = "\
+usage: cenote-servers find                    what the tests are run against; private ones are held
+       cenote-servers postgres | mariadb | redis
+       cenote-servers pgbouncer POSTGRES_URL  a private one, held; prints its URL and its folder";
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    let done = match args.as_slice() {
+        ["find"] => find(),
+        ["postgres"] => postgres::start().and_then(hold),
+        ["mariadb"] => mariadb::start().and_then(hold),
+        ["redis"] => redis::start().and_then(hold),
+        ["pgbouncer", postgres_url] => pgbouncer::start(postgres_url).and_then(hold),
+        _ => {
+            eprintln!("{USAGE}");
+            return ExitCode::from(2);
+        }
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("cenote-servers: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn find() -> io::Result<()> {
+    let servers = find_all()?;
+    for server in &servers {
+        println!("{}={} # {server}", server.variable(), server.url());
+    }
+    wait()
+}
+
+fn hold(server: Server) -> io::Result<()> {
+    println!("{} {}", server.url(), server.folder().display());
+    wait()
+}
+
+fn wait() -> io::Result<()> {
+    io::copy(&mut io::stdin(), &mut io::sink()).map(drop)
+}

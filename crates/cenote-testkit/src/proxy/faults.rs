@@ -1,0 +1,98 @@
+//! What the network of a proxy does at the moment: plain data, read by every connection.
+
+use std::time::Duration;
+
+/// A direction through the proxy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// From the client to the server: requests.
+    ToServer,
+    /// From the server to the client: replies.
+    ToClient,
+    /// Both of them.
+    Both,
+}
+
+impl Way {
+    /// As indices of [`Faults::lanes`].
+    pub(super) fn lanes(self) -> &'static [usize] {
+        match self {
+            Self::ToServer => &[0],
+            Self::ToClient => &[1],
+            Self::Both => &[0, 1],
+        }
+    }
+}
+
+/// What happens to a connection once it has passed its bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Then {
+    /// It is reset (RST), for both sides.
+    Reset,
+    /// It is closed in good order (FIN), for both sides.
+    Close,
+    /// It stalls that way, until it is resumed.
+    Stall,
+    /// It loses what else is sent that way.
+    Lose,
+}
+
+#[derive(Clone, Debug, Default)]
+pub(super) struct Faults {
+    /// To the server, to the client.
+    pub(super) lanes: [Lane; 2],
+    pub(super) slow_start: SlowStart,
+    pub(super) black_hole: bool,
+    /// Connections before this one are ended like this.
+    pub(super) cut: Option<(u64, Cut)>,
+    /// How many limits were set so far: the serial of the newest.
+    pub(super) limits: u64,
+}
+
+impl Faults {
+    pub(super) fn change_lanes(&mut self, way: Way, change: impl Fn(&mut Lane)) {
+        for &lane in way.lanes() {
+            change(&mut self.lanes[lane]);
+        }
+    }
+
+    pub(super) fn heal(&mut self) {
+        *self = Self {
+            cut: self.cut,
+            limits: self.limits,
+            ..Self::default()
+        };
+    }
+}
+
+/// What happens in one direction.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Lane {
+    pub(super) delay: Duration,
+    pub(super) stalled: bool,
+    pub(super) lossy: bool,
+    pub(super) limit: Option<Limit>,
+}
+
+/// Each connection counts down from `bytes` when it sees a new serial.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Limit {
+    pub(super) serial: u64,
+    pub(super) bytes: u64,
+    pub(super) then: Then,
+}
+
+/// The first bytes of the connections from this one on are slow.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct SlowStart {
+    pub(super) bytes: u64,
+    pub(super) delay: Duration,
+    pub(super) from: u64,
+}
+
+/// How a connection is ended from outside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Cut {
+    Reset,
+    Close,
+}
