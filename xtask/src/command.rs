@@ -12,9 +12,11 @@ use std::time::{Duration, Instant};
 /// The error is one line: what went wrong, and the command to rerun.
 pub(crate) type Outcome = Result<(), String>;
 
-/// `cargo` with its arguments and at most one variable.
+/// `cargo` with its arguments and its variables.
 pub(crate) struct Cargo {
     variable: Option<(&'static str, &'static str)>,
+    /// Not shown with the command: they are good for this run only.
+    passing: Vec<(&'static str, String)>,
     args: Vec<String>,
 }
 
@@ -24,6 +26,7 @@ impl Cargo {
         let args = line.split_whitespace().map(str::to_owned).collect();
         Self {
             variable: None,
+            passing: Vec::new(),
             args,
         }
     }
@@ -36,6 +39,12 @@ impl Cargo {
 
     pub(crate) fn variable(mut self, name: &'static str, value: &'static str) -> Self {
         self.variable = Some((name, value));
+        self
+    }
+
+    /// Variables that are good for this run only.
+    pub(crate) fn passing(mut self, variables: &[(&'static str, String)]) -> Self {
+        self.passing.extend_from_slice(variables);
         self
     }
 
@@ -102,6 +111,7 @@ impl Cargo {
     fn command(&self) -> Command {
         let mut command = Command::new("cargo");
         command.args(&self.args).envs(self.variable);
+        command.envs(self.passing.iter().map(|(name, value)| (name, value)));
         command
     }
 }

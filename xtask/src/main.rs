@@ -1,4 +1,4 @@
-//! `cargo xtask`: what the workspace does to itself. Standard library only, so that it builds in a second.
+//! `cargo xtask`: what the workspace does to itself. Standard library only, `cenote-servers` included, so that it builds in seconds.
 
 mod command;
 mod features;
@@ -6,6 +6,7 @@ mod fuzz;
 mod gate;
 mod manifest;
 mod model;
+mod servers;
 mod sim;
 mod soak;
 mod test;

@@ -4,38 +4,46 @@ use std::fs;
 use std::time::Duration;
 
 use crate::command::{Cargo, Outcome};
+use crate::servers::Servers;
 
 /// An example answers one question; one that takes a minute hangs.
 const EXAMPLE_LIMIT: Duration = Duration::from_secs(60);
 
 /// With filters, only the tests they name.
 pub(crate) fn run(filters: &[&str]) -> Outcome {
-    run_tests(filters)?;
+    let servers = Servers::find()?;
+    let urls = servers.variables();
+    run_tests(filters, &urls)?;
     if !filters.is_empty() {
         return Ok(());
     }
-    Cargo::new("test --workspace --all-features --doc").run()?;
-    run_examples()
+    let docs = Cargo::new("test --workspace --all-features --doc");
+    docs.passing(&urls).run()?;
+    run_examples(&urls)
 }
 
-fn run_tests(filters: &[&str]) -> Outcome {
+/// Where the servers are, for whoever needs one.
+type Urls = [(&'static str, String)];
+
+fn run_tests(filters: &[&str], urls: &Urls) -> Outcome {
     if Cargo::new("nextest --version").works() {
         println!("tests run by cargo-nextest: it is installed");
         let nextest = Cargo::new("nextest run --workspace --all-features");
-        return nextest.with(filters).run();
+        return nextest.with(filters).passing(urls).run();
     }
     println!("tests run by cargo test: cargo-nextest is not installed");
     let libtest = Cargo::new("test --workspace --all-features --lib --bins --tests --");
-    libtest.with(filters).run()
+    libtest.with(filters).passing(urls).run()
 }
 
-fn run_examples() -> Outcome {
+fn run_examples(urls: &Urls) -> Outcome {
     // Built first, so that the limit measures the example and not the compiler.
     Cargo::new("build --quiet -p cenote-examples --examples").run()?;
     for name in example_names()? {
         println!("example {name}");
         Cargo::new("run --quiet -p cenote-examples --example")
             .with(&[&name])
+            .passing(urls)
             .run_within(EXAMPLE_LIMIT)?;
     }
     Ok(())

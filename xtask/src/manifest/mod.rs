@@ -55,6 +55,14 @@ pub(crate) fn features(text: &str) -> Vec<&str> {
     entries.filter(names_one).map(|entry| entry.key).collect()
 }
 
+/// Whether its tests, and not it, depend on this package.
+pub(crate) fn tests_depend_on(text: &str, package: &str) -> bool {
+    entries(text).iter().any(|entry| {
+        let key = entry.key.trim_end_matches(".workspace");
+        entry.table.ends_with("dev-dependencies") && key == package
+    })
+}
+
 /// A line without its comment, and the comment without its mark. A mark inside quotes is text.
 pub(crate) fn split_comment<'a>(line: &'a str, mark: &str) -> (&'a str, &'a str) {
     let mut quoted = false;

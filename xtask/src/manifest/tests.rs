@@ -1,6 +1,6 @@
 //! What the small reading of manifests promises.
 
-use super::{entries, features, package_name, split_comment};
+use super::{entries, features, package_name, split_comment, tests_depend_on};
 
 const MANIFEST: &str = r##"
 [package]
@@ -26,6 +26,18 @@ fn the_package_is_named_without_quotes_or_comment() {
 #[test]
 fn features_are_the_table_and_the_optional_dependencies_nobody_hides() {
     assert_eq!(features(MANIFEST), ["tokio", "sqlite", "config"]);
+}
+
+#[test]
+fn only_a_dependency_of_the_tests_is_one() {
+    let mine = "[dependencies]\ncenote-servers.workspace = true\n";
+    let of_tests = "[dev-dependencies]\ncenote-servers.workspace = true\n";
+    let with_a_table = "[dev-dependencies]\ncenote-servers = { workspace = true }\n";
+
+    assert!(!tests_depend_on(mine, "cenote-servers"));
+    assert!(tests_depend_on(of_tests, "cenote-servers"));
+    assert!(tests_depend_on(with_a_table, "cenote-servers"));
+    assert!(!tests_depend_on(of_tests, "cenote"));
 }
 
 #[test]
