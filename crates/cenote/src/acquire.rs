@@ -240,10 +240,9 @@ fn set_aside<M: Manager>(
     now: Instant,
 ) -> Option<TrayRef> {
     let terms = grant.terms.take()?;
-    let tray = shared.trays.of(grant.slot);
-    shared.clock.doubt();
-    tray.open(terms, asker, grant.uses, &shared.clock, now);
-    Some(tray)
+    let Shared { trays, clock, .. } = shared;
+    clock.doubt();
+    Some(trays.open(grant.slot, terms, asker, grant.uses, clock, now))
 }
 
 /// Takes what lies ready, if anything does: nobody waits, and the book is not opened.

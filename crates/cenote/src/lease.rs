@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 use std::future::poll_fn;
+use std::mem;
 use std::ops::{Deref, DerefMut};
 use std::panic::Location;
 use std::pin::Pin;
@@ -10,7 +11,7 @@ use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use crate::driver;
-use crate::loan::{Home, Lent, Loan};
+use crate::loan::{Left, Lent, Loan};
 use crate::manager::Manager;
 use crate::rt;
 
@@ -120,6 +121,9 @@ impl<M: Manager + 'static> Lease<M> {
     /// Returns the resource politely: what must be done before its next use (cleaning, a check, a hook, closing) is done here, and not
     /// in a task of the pool. When this ends the resource is with the next user, idle, or closed.
     ///
+    /// Where somebody waited for it, this also yields once: many runtimes let the one who was woken run next on this very thread, and what is
+    /// computed here after a plain drop would keep them waiting, resource in hand.
+    ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// # let pool = cenote::Pool::from_fn(async || Ok::<_, std::io::Error>(String::new())).max_size(2).build()?;
@@ -134,9 +138,13 @@ impl<M: Manager + 'static> Lease<M> {
         let Some(loan) = this.loan.take() else {
             return;
         };
-        if let Some(Home { shared, work }) = loan.end_politely() {
-            let mut rest = Rest(Some(Box::pin(driver::run(&shared, work))));
-            poll_fn(|context| rest.poll(context)).await;
+        match loan.end_politely() {
+            Left::Nothing => {}
+            Left::Way => make_way().await,
+            Left::Work(shared, work) => {
+                let mut rest = Rest(Some(Box::pin(driver::run(&shared, work))));
+                poll_fn(|context| rest.poll(context)).await;
+            }
         }
     }
 
@@ -149,6 +157,19 @@ impl<M: Manager + 'static> Lease<M> {
     fn lent(&self) -> &Lent<M> {
         self.loan().lent()
     }
+}
+
+/// Lets others run first.
+async fn make_way() {
+    let mut made = false;
+    poll_fn(|context| {
+        if mem::replace(&mut made, true) {
+            return Poll::Ready(());
+        }
+        context.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
 }
 
 type Job = Pin<Box<dyn Future<Output = ()> + Send>>;

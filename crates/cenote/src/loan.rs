@@ -33,11 +33,13 @@ pub(crate) struct Lent<M: Manager + 'static> {
     pub(crate) site: &'static Location<'static>,
 }
 
-/// What comes of a return.
-pub(crate) struct Home<M: Manager + 'static> {
-    pub(crate) shared: Arc<Shared<M>>,
-    /// What the one who returns it has to do, if that was the manner.
-    pub(crate) work: Work<Box<Loan<M>>>,
+/// What is left to its holder when a lease has ended.
+pub(crate) enum Left<M: Manager + 'static> {
+    Nothing,
+    /// Somebody was given the resource, and may be waiting for this thread to run them.
+    Way,
+    /// Something must be done for the resource.
+    Work(Arc<Shared<M>>, Work<Box<Loan<M>>>),
 }
 
 impl<M: Manager + 'static> Loan<M> {
@@ -146,14 +148,16 @@ impl<M: Manager + 'static> Loan<M> {
         }
     }
 
-    /// The lease ends, politely. Answers with what its holder has to do.
-    pub(crate) fn end_politely(mut self: Box<Self>) -> Option<Home<M>> {
+    /// The lease ends, politely: its holder does what is left.
+    pub(crate) fn end_politely(mut self: Box<Self>) -> Left<M> {
         let condition = self.inspect();
-        let loan = match condition {
-            Condition::Good => self.lay_back()?,
-            _ => self,
+        let left = match condition {
+            Condition::Good => self.lay_back(),
+            _ => Some(self),
         };
-        loan.come_home(condition, Manner::Polite)
+        left.map_or(Left::Nothing, |loan| {
+            loan.come_home(condition, Manner::Polite)
+        })
     }
 
     /// The lease ends, and the resource with it.
@@ -162,7 +166,7 @@ impl<M: Manager + 'static> Loan<M> {
     }
 
     #[inline(never)]
-    fn come_home(mut self: Box<Self>, condition: Condition, manner: Manner) -> Option<Home<M>> {
+    fn come_home(mut self: Box<Self>, condition: Condition, manner: Manner) -> Left<M> {
         let lent = self.lent.take().expect("bug: a lease ends once");
         let shared = &lent.shared;
         let now = rt::now();
@@ -174,6 +178,7 @@ impl<M: Manager + 'static> Loan<M> {
         if shared.observers.any() {
             lent.tell(condition, returned.held, returned.late);
         }
+        let served = orders.wakes();
         shared.carry_out(orders, Place::Drop);
         match condition {
             Condition::Good => {
@@ -186,11 +191,11 @@ impl<M: Manager + 'static> Loan<M> {
             // Not known before it is cleaned; and neither a holder who discards it nor what was retired says that the backend is bad.
             Condition::Broken | Condition::Dirty { .. } | Condition::Discarded => {}
         }
-        let work = returned.work?;
-        Some(Home {
-            shared: lent.shared,
-            work,
-        })
+        match returned.work {
+            Some(work) => Left::Work(lent.shared, work),
+            None if served => Left::Way,
+            None => Left::Nothing,
+        }
     }
 
     /// Lays it on its tray; or here it is again, for the ledger.

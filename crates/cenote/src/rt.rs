@@ -44,7 +44,9 @@ pub(crate) async fn sleep_until(deadline: Option<Instant>) {
     let Some(deadline) = deadline else {
         return future::pending().await;
     };
-    let sleep = {
+    let sleep = if task::try_id().is_some() {
+        time::sleep_until(deadline.into())
+    } else {
         let handle = handle();
         let _entered = handle.enter();
         time::sleep_until(deadline.into())

@@ -100,7 +100,7 @@ impl<M: Manager + 'static> Shared<M> {
 
     /// Under the book's lock, so that nobody sees it neither here nor there.
     pub(crate) fn fetch_one(&self, book: &mut Book<M>, slot: SlotNo) {
-        if let Some(mut fetched) = self.trays.of(slot).close::<Loan<M>>(&self.clock) {
+        if let Some(mut fetched) = self.trays.close::<Loan<M>>(slot, &self.clock) {
             if let Some(loan) = &mut fetched.resource {
                 loan.shelve();
             }

@@ -14,7 +14,7 @@ use std::time::Instant;
 use crate::clock::{Clock, Tick, nanoseconds};
 use crate::ledger::{Asker, Fetched, SlotNo, Terms};
 use crate::rt::Home;
-use crate::sync::{AtomicU64, Latch, Ordering};
+use crate::sync::{AtomicU64, AtomicUsize, Latch, Ordering};
 
 /// More are seldom in use at once by those who do not wait, and each costs memory and a look.
 const MOST: usize = 64;
@@ -49,8 +49,7 @@ impl Tray {
         Self(Latch::new(None))
     }
 
-    /// Opens the tray of a slot that is set aside. What is in the slot has just been lent for the `uses`th time.
-    pub(crate) fn open(&self, terms: Terms, asker: Asker, uses: u64, clock: &Clock, now: Instant) {
+    fn open(&self, terms: Terms, asker: Asker, uses: u64, clock: &Clock, now: Instant) {
         let now = clock.tick(now);
         let before = self.0.lock().replace(Open {
             parcel: None,
@@ -68,8 +67,7 @@ impl Tray {
         debug_assert!(before.is_none(), "bug: a tray was opened twice");
     }
 
-    /// Ends the time aside, and tells what has happened. `None`: it is closed.
-    pub(crate) fn close<R: 'static>(&self, clock: &Clock) -> Option<Fetched<Box<R>>> {
+    fn close<R: 'static>(&self, clock: &Clock) -> Option<Fetched<Box<R>>> {
         let open = self.0.lock().take()?;
         Some(Fetched {
             resource: open.parcel.map(unpack),
@@ -158,6 +156,8 @@ impl fmt::Debug for Tray {
 #[derive(Debug)]
 pub(crate) struct Trays {
     trays: Box<[TrayRef]>,
+    /// How many are open. Written under the book's lock, and seldom.
+    open: AtomicUsize,
     /// Tells the trays of one pool from those of another.
     number: u64,
 }
@@ -173,6 +173,7 @@ impl Trays {
         static BUILT: AtomicU64 = AtomicU64::new(1);
         Self {
             trays: spare::take(max_size.min(MOST)),
+            open: AtomicUsize::new(0),
             number: BUILT.fetch_add(1, Ordering::Relaxed),
         }
     }
@@ -181,13 +182,35 @@ impl Trays {
         self.trays.len()
     }
 
-    pub(crate) fn of(&self, slot: SlotNo) -> TrayRef {
-        TrayRef::clone(&self.trays[slot])
+    /// Opens the tray of a slot that is set aside. What is in the slot has just been lent for the `uses`th time. Under the book's lock.
+    pub(crate) fn open(
+        &self,
+        slot: SlotNo,
+        terms: Terms,
+        asker: Asker,
+        uses: u64,
+        clock: &Clock,
+        now: Instant,
+    ) -> TrayRef {
+        let tray = TrayRef::clone(&self.trays[slot]);
+        tray.open(terms, asker, uses, clock, now);
+        self.open.fetch_add(1, Ordering::Relaxed);
+        tray
+    }
+
+    /// Ends the time aside of a slot, and tells what has happened. `None`: it was not. Under the book's lock.
+    pub(crate) fn close<R: 'static>(&self, slot: SlotNo, clock: &Clock) -> Option<Fetched<Box<R>>> {
+        let fetched = self.trays[slot].close(clock)?;
+        self.open.fetch_sub(1, Ordering::Relaxed);
+        Some(fetched)
     }
 
     /// Takes what lies on a tray and may be lent, looking first where this thread was last.
     #[inline]
     pub(crate) fn take<R: 'static>(&self, asker: Asker, now: Tick) -> Option<(Box<R>, u64)> {
+        if self.open.load(Ordering::Relaxed) == 0 {
+            return None;
+        }
         let first = match LAST.get() {
             (number, slot) if number == self.number => slot,
             _ => 0,

@@ -1,5 +1,6 @@
 //! Orders: what the ledger wants done once its lock is released.
 
+use std::mem;
 use std::task::Waker;
 
 use super::slot::SlotNo;
@@ -29,6 +30,11 @@ impl Orders {
         }
     }
 
+    /// Is there anybody who has to be woken?
+    pub(crate) fn wakes(&self) -> bool {
+        self.first.is_some()
+    }
+
     pub(crate) fn spend(&mut self, waker: Waker) {
         self.spent = Some(waker);
     }
@@ -38,7 +44,7 @@ impl Orders {
         if let Some(waker) = self.first.take() {
             waker.wake();
         }
-        self.more.drain(..).for_each(Waker::wake);
+        mem::take(&mut self.more).into_iter().for_each(Waker::wake);
     }
 }
 

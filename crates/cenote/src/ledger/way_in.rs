@@ -104,7 +104,8 @@ impl<R, F: Clone> Ledger<R, F> {
     pub(crate) fn withdraw(&mut self, ticket: Ticket, now: Instant) -> Orders {
         let mut orders = Orders::default();
         self.counts.cancelled += 1;
-        match self.leave(ticket, now, &mut orders) {
+        let (fate, _) = self.leave(ticket, now, &mut orders);
+        match fate {
             Fate::Granted(slot) => self.place(slot, now, &mut orders),
             Fate::Failed(failure) => self.waste.push(failure),
             Fate::Waiting | Fate::Unavailable | Fate::Closed => {}
@@ -279,8 +280,8 @@ impl<R, F: Clone> Ledger<R, F> {
 
     /// Ends a ticket whose fate is decided.
     fn hear(&mut self, ticket: Ticket, now: Instant, orders: &mut Orders) -> Claim<R, F> {
-        let waited = now.saturating_duration_since(self.queue.waiter(ticket).since);
-        match self.leave(ticket, now, orders) {
+        let (fate, waited) = self.leave(ticket, now, orders);
+        match fate {
             Fate::Waiting => unreachable!("bug: the fate is decided"),
             Fate::Granted(slot) => {
                 let mut grant = self.take(slot, waited, now, orders);
@@ -293,14 +294,16 @@ impl<R, F: Clone> Ledger<R, F> {
         }
     }
 
-    fn leave(&mut self, ticket: Ticket, now: Instant, orders: &mut Orders) -> Fate<F> {
+    /// Ends a ticket: what became of it, and how long it took.
+    fn leave(&mut self, ticket: Ticket, now: Instant, orders: &mut Orders) -> (Fate<F>, Duration) {
         let waiter = self.queue.leave(ticket);
         orders.spend(waiter.waker);
         if self.stepped_back && self.queue.is_empty() {
             self.due(now, orders);
         }
-        self.counts.wait_time += now.saturating_duration_since(waiter.since);
-        waiter.fate
+        let waited = now.saturating_duration_since(waiter.since);
+        self.counts.wait_time += waited;
+        (waiter.fate, waited)
     }
 
     fn unavailable(&self, now: Instant) -> Refusal<F> {
