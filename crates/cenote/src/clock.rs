@@ -33,6 +33,7 @@ impl Clock {
         }
     }
 
+    #[inline]
     pub(crate) fn now(&self) -> Tick {
         match self.coarse_zero {
             Some(zero) if !self.exact.load(Ordering::Relaxed) => coarse::now().wrapping_sub(zero),

@@ -158,7 +158,7 @@ pub enum OnOpenError {
     serde(rename_all = "snake_case")
 )]
 pub enum IdleOrder {
-    /// What was used last, so that few are kept hot and the rest can be evicted.
+    /// What was used last, on this thread if possible, so that few are kept hot and the rest can be evicted.
     Hot,
     /// What was unused longest, exactly.
     Oldest,

@@ -74,6 +74,7 @@ impl Owner {
 
     /// Whoever takes something here without waiting for it: cheaper to tell, and on a foreign executor the thread is not wrong, for
     /// nobody who waits there is told by it.
+    #[inline]
     pub(crate) fn of_holder() -> Self {
         task::try_id().map_or_else(Self::of_thread, Self::Task)
     }

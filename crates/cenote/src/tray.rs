@@ -135,12 +135,14 @@ fn unpack<R: 'static>(parcel: Parcel) -> Box<R> {
 }
 
 impl Open {
+    #[inline]
     fn may_be_lent(&self, now: Tick) -> bool {
         now.saturating_sub(self.used_at) < self.stale_after
             && self.may_come_back(now)
             && self.home.as_ref().is_none_or(|home| !home.is_gone())
     }
 
+    #[inline]
     fn may_come_back(&self, now: Tick) -> bool {
         self.uses < self.most_uses && now < self.fit_until
     }
