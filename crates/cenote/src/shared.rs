@@ -137,13 +137,11 @@ impl<M: Manager + 'static> Shared<M> {
         }
     }
 
-    /// Owed work is done by whoever has a runtime: the first in line, who needs it most, or the upkeep task. Both are asked, for either may
-    /// be on a runtime that nobody drives. If there is neither, the next one who comes does it.
+    /// Owed work is done by whoever has a runtime: the first in line, one who warms or closes the pool, or the upkeep task. All are asked, for
+    /// each may be on a runtime that nobody drives. If there is none, the next one who comes does it.
     pub(crate) fn ask_for_help(self: &Arc<Self>) {
-        let waker = self.lock_as_is().first_waker();
-        if let Some(waker) = waker {
-            waker.wake();
-        }
+        let mut orders = self.lock_as_is().call_helpers();
+        orders.wake_all();
         self.bell.ring(Some(Arc::clone(self)));
     }
 

@@ -160,9 +160,15 @@ impl<R, F: Clone> Ledger<R, F> {
         self.owed.pop_front()
     }
 
-    /// Whom to ask to do the owed work where there is no runtime at hand: the first in line, who has an interest in it.
-    pub(crate) fn first_waker(&self) -> Option<Waker> {
-        self.queue.first().map(|waiter| waiter.waker.clone())
+    /// Calls those who may do the owed work where there is no runtime at hand: the first in line, who needs it most, and whoever waits for
+    /// resources to come or go.
+    pub(crate) fn call_helpers(&mut self) -> Orders {
+        let mut orders = Orders::default();
+        if let Some(first) = self.queue.first() {
+            orders.wake(first.waker.clone());
+        }
+        self.tell_watchers(&mut orders);
+        orders
     }
 
     pub(crate) fn take_waste(&mut self) -> Vec<F> {

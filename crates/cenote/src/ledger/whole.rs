@@ -115,9 +115,9 @@ impl<R, F: Clone> Ledger<R, F> {
         self.occupied() == 0
     }
 
-    /// How many slots are neither free nor leased: opening, checking, cleaning or closing.
+    /// Of a closed pool, where nothing is idle: how many slots are neither free nor leased.
     pub(crate) fn unfinished(&self) -> usize {
-        self.occupied() - self.count(State::Leased) - self.count(State::Idle)
+        self.occupied() - self.count(State::Leased)
     }
 
     /// Sends everybody who waits away. Answers with the slots that were granted to some of them.

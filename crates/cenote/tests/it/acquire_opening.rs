@@ -276,3 +276,35 @@ async fn a_success_forgets_the_last_open_error() {
 
     assert!(told.source().is_none());
 }
+
+#[tokio::test(start_paused = true)]
+async fn after_a_refusal_the_line_is_tried_again_by_the_pool_and_not_only_when_somebody_looks() {
+    let rig = Rig::with_max_size(2);
+    let _held = rig.acquire().await;
+    rig.backend.once(Call::Open, Gate::Fail);
+    let told = rig.wait();
+    let pool = rig.pool.clone();
+    let second = tokio::spawn(async move { pool.acquire().await.map(|lease| lease.serial) });
+
+    settle().await;
+    let at_once = rig.backend.calls(Call::Open);
+    // Longer than the first back-off, and less than the second after which the waiter looks.
+    advance(200 * MS).await;
+
+    assert!(told.await.is_err());
+    assert_eq!((at_once, rig.backend.calls(Call::Open)), (2, 3));
+    assert!(second.is_finished(), "{:?}", rig.pool.status());
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_open_that_nobody_waits_for_any_more_is_not_begun() {
+    let rig = Rig::with_max_size(1);
+    let waiting = rig.wait();
+
+    drop(waiting);
+    settle().await;
+
+    let status = rig.pool.status();
+    assert_eq!((status.total, rig.backend.calls(Call::Open)), (0, 0));
+    rig.assert_full_service().await;
+}

@@ -154,7 +154,7 @@ fn a_thread_without_time_takes_only_what_is_idle() {
 fn a_thread_can_wait_for_ever() {
     for limit in [None, Some(Duration::MAX)] {
         let rig = Rig::new(|pool| pool.max_size(1).acquire_timeout(10 * MS));
-        let held = rig.pool.acquire_blocking().unwrap();
+        let held = rig.pool.acquire_blocking_timeout(None).unwrap();
         let pool = rig.pool.clone();
         let waiting = thread::spawn(move || pool.acquire_blocking_timeout(limit).map(drop));
         eventually("it waits", || rig.pool.status().waiting == 1);

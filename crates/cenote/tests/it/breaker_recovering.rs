@@ -159,3 +159,18 @@ async fn probes_that_are_opened_at_once_are_no_more_than_allowed() {
     Pool::activate(&rig.pool);
     rig.assert_full_service().await;
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_pool_that_resumes_while_it_recovers_lends_no_more_probes_than_allowed() {
+    let rig = Rig::new(|pool| pool.max_size(3).probes(1));
+    rig.leave_idle(3).await;
+    rig.pool.suspend();
+    rig.pool.recover();
+    let mut waiting = [rig.wait(), rig.wait(), rig.wait()];
+
+    rig.pool.resume();
+
+    let served = waiting.each_mut().map(|waiting| waiting.is_served());
+    assert_eq!(served, [true, false, false]);
+    assert_eq!(rig.pool.status().in_use, 1);
+}

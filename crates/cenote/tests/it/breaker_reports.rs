@@ -201,3 +201,17 @@ async fn a_discard_and_a_detach_are_neither_success_nor_failure() {
 
     assert!(scribe.told().is_empty());
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_broken_return_of_what_was_to_go_anyway_says_nothing_of_the_backend() {
+    let scribe = Scribe::default();
+    let rig = rig_with(&scribe, 1);
+    let mut lease = rig.acquire().await;
+    rig.pool.invalidate();
+
+    lease.broken = true;
+    drop(lease);
+    settle().await;
+
+    assert_eq!(scribe.told(), []);
+}

@@ -314,3 +314,16 @@ async fn a_close_that_is_not_done_in_time_is_no_success() {
     assert_eq!((early.leases.len(), early.unfinished), (0, 1));
     assert!(!early.is_empty() && late.is_empty());
 }
+
+#[tokio::test(start_paused = true)]
+async fn what_is_out_is_not_counted_as_unfinished() {
+    let rig = Rig::with_max_size(3);
+    let held = (rig.acquire().await, rig.acquire().await);
+    drop(rig.acquire().await);
+    rig.backend.always(Call::Close, Gate::Hang);
+
+    let left = rig.pool.close_within(SECOND).await;
+
+    assert_eq!((left.leases.len(), left.unfinished), (2, 1));
+    drop(held);
+}

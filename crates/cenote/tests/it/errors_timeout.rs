@@ -300,3 +300,22 @@ async fn an_open_that_succeeded_since_clears_the_last_open_error() {
     assert!(AcquireError::TimedOut(timed_out).source().is_none());
     drop(held);
 }
+
+#[tokio::test(start_paused = true)]
+async fn the_phase_is_that_of_the_waiter_and_not_of_those_ahead_of_it() {
+    let rig = Rig::with_max_size(2);
+    let _held = rig.acquire().await;
+    rig.backend.always(Call::Open, Gate::Hang);
+
+    let (first, second) = tokio::join!(time_out(&rig.pool, SECOND), async {
+        settle().await;
+        time_out(&rig.pool, SECOND / 2).await
+    });
+
+    assert_eq!(first.phase(), Phase::Opening);
+    assert_eq!(
+        second.phase(),
+        Phase::Queued,
+        "one is on its way, for another"
+    );
+}

@@ -1,12 +1,13 @@
-//! What the pool drops for a user may use the pool: no resource and no error is dropped under its lock.
+//! What the pool drops for a user may use the pool: no resource, no error and no waker is dropped under its lock.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::task::{Context, Wake, Waker};
 use std::thread;
 use std::{error, fmt};
 
 use cenote::{Lease, Manager, OnOpenError, Pool, WeakPool};
-use cenote_testkit::clock::eventually;
+use cenote_testkit::clock::{eventually, settle};
 use tokio::runtime::Builder;
 
 /// A way back to the pool, for what lives in it.
@@ -78,6 +79,20 @@ fn nosy_pool(period: usize, on_open_error: OnOpenError) -> Pool<Nosy> {
     pool
 }
 
+/// A waker that asks the pool when it is dropped.
+struct NosyWaker(WeakPool<Nosy>);
+
+impl Wake for NosyWaker {
+    fn wake(self: Arc<Self>) {}
+}
+
+impl Drop for NosyWaker {
+    fn drop(&mut self) {
+        let pool = self.0.upgrade().expect("the pool outlives its waiters");
+        assert_eq!(pool.status().waiting, 0, "it has left the line");
+    }
+}
+
 /// Runs `story` in a thread of its own, for it may never end.
 fn assert_ends(story: impl FnOnce() + Send + 'static) {
     let story = thread::spawn(story);
@@ -124,4 +139,36 @@ fn a_resource_may_ask_the_pool_while_it_is_dropped() {
         drop(pool);
         drop(kept);
     });
+}
+
+#[test]
+fn a_waker_may_ask_the_pool_while_it_is_dropped() {
+    assert_ends(|| {
+        let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+        let pool = nosy_pool(1, OnOpenError::Fail);
+        let _entered = runtime.enter();
+        pool.suspend();
+        let mut waiting = Box::pin(pool.acquire());
+        let nosy = Waker::from(Arc::new(NosyWaker(pool.downgrade())));
+        let polled = waiting.as_mut().poll(&mut Context::from_waker(&nosy));
+        assert!(polled.is_pending());
+        drop(nosy);
+
+        drop(waiting);
+    });
+}
+
+#[tokio::test(start_paused = true)]
+async fn errors_that_nobody_needs_any_more_are_dropped() {
+    let pool = nosy_pool(usize::MAX, OnOpenError::Fail);
+    let home = pool.manager().home.clone();
+    let before = Arc::strong_count(&home);
+
+    for _ in 0..100 {
+        assert!(pool.acquire().await.is_err());
+    }
+    settle().await;
+
+    let kept = Arc::strong_count(&home) - before;
+    assert_eq!(kept, 1, "only the last one can still be asked for");
 }

@@ -351,3 +351,40 @@ async fn a_blocking_thread_of_the_runtime_that_tries_while_it_holds_a_lease_is_f
         Some(AcquireError::Nested { .. })
     ));
 }
+
+/// One task asks for three at once while all of two are out; then these come home, as the test wants it.
+async fn ask_for_three(rig: &Rig, come_home: impl FnOnce([Lease<GatedManager>; 2])) {
+    let held = [rig.acquire().await, rig.acquire().await];
+    let pool = rig.pool.clone();
+    let task = tokio::spawn(async move {
+        let _all = tokio::join!(pool.acquire(), pool.acquire(), pool.acquire());
+    });
+    settle().await;
+    come_home(held);
+    settle().await;
+    task.abort();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_grant_that_closes_a_circle_is_reported_also_where_fewer_wait_than_there_are() {
+    let rig = rig(2, Nested::Report);
+
+    ask_for_three(&rig, drop).await;
+
+    assert_eq!(rig.recorder.of("nested_acquire").len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_grant_is_no_circle_while_somebody_holds_who_does_not_wait() {
+    let rig = rig(2, Nested::Report);
+    let mut kept = None;
+
+    ask_for_three(&rig, |[first, second]| {
+        drop(first);
+        kept = Some(second);
+    })
+    .await;
+
+    assert_eq!(rig.pool.status().acquired, 3);
+    assert!(rig.recorder.of("nested_acquire").is_empty());
+}

@@ -3,14 +3,22 @@
 use std::time::Duration;
 
 use cenote::{Lease, Reason};
-use cenote_testkit::clock::eventually;
+use cenote_testkit::clock::{advance, eventually, settle, timed};
 use cenote_testkit::{Call, Gate, Rig};
 use tokio::runtime::{Builder, Handle, Runtime};
 
 const MS: Duration = Duration::from_millis(1);
+const LEAK: Duration = Duration::from_secs(10);
 
 fn single() -> Runtime {
     let built = Builder::new_current_thread().enable_all().build();
+    built.expect("a runtime can be started")
+}
+
+/// One whose clock stands still while it has something to do.
+fn paused() -> Runtime {
+    let mut builder = Builder::new_current_thread();
+    let built = builder.enable_all().start_paused(true).build();
     built.expect("a runtime can be started")
 }
 
@@ -253,6 +261,27 @@ fn the_upkeep_moves_to_one_who_waits_when_its_runtime_dies() {
 }
 
 #[test]
+fn one_who_waits_takes_over_the_upkeep_at_once_when_its_runtime_dies() {
+    let rig = Rig::new(|pool| pool.max_size(1).leak_after(LEAK).acquire_timeout(None));
+    let first = single();
+    drop(first.block_on(rig.acquire()));
+    let second = paused();
+
+    second.block_on(async {
+        let _held = rig.acquire().await;
+        let pool = rig.pool.clone();
+        tokio::spawn(async move { pool.acquire().await.map(drop) });
+        advance(LEAK).await;
+        assert_eq!(rig.pool.status().leaked, 0, "nobody drives the upkeep");
+        first.shutdown_background();
+        // The clock stands still, so that it is not the look of each second that helps.
+        settle().await;
+    });
+
+    assert_eq!(rig.pool.status().leaked, 1);
+}
+
+#[test]
 fn a_runtime_that_is_not_driven_holds_nobody_else_up() {
     let rig = Rig::with_max_size(2);
     let (idle, second) = (single(), threaded());
@@ -277,8 +306,7 @@ fn a_hung_open_is_passed_by_another_though_the_runtime_of_the_upkeep_is_not_driv
     let rig = Rig::with_max_size(3);
     let idle = single();
     let _first = idle.block_on(rig.acquire());
-    let mut builder = Builder::new_current_thread();
-    let second = builder.enable_all().start_paused(true).build().unwrap();
+    let second = paused();
     rig.backend.once(Call::Open, Gate::Hang);
 
     let ended = second.block_on(rig.pool.acquire());
@@ -293,12 +321,12 @@ async fn a_forgotten_pool_dies_and_its_upkeep_with_it() {
     let alive = || Handle::current().metrics().num_alive_tasks();
     let both = (pool.acquire().await.unwrap(), pool.acquire().await.unwrap());
     drop(both);
-    cenote_testkit::clock::settle().await;
+    settle().await;
     let weak = pool.downgrade();
     let before = alive();
 
     drop(pool);
-    cenote_testkit::clock::settle().await;
+    settle().await;
 
     assert!(weak.upgrade().is_none());
     assert_eq!((backend.calls(Call::Close), backend.alive()), (2, 0));
@@ -325,4 +353,45 @@ fn a_pool_that_is_forgotten_after_its_runtime_drops_what_it_had() {
     drop(pool);
 
     assert_eq!(backend.alive(), 0);
+}
+
+#[test]
+fn one_who_closes_the_pool_hears_of_the_last_return_though_the_upkeep_is_gone() {
+    let rig = Rig::with_max_size(1);
+    let first = single();
+    drop(first.block_on(rig.acquire()));
+    let second = paused();
+
+    let (left, took) = second.block_on(async {
+        let held = rig.acquire().await;
+        let pool = rig.pool.clone();
+        let closing = tokio::spawn(async move { timed(pool.close_within(60_000 * MS)).await });
+        settle().await;
+        first.shutdown_background();
+        drop(held);
+        closing.await.unwrap()
+    });
+
+    assert!(left.is_empty() && took.is_zero(), "{left:?} after {took:?}");
+}
+
+#[test]
+fn one_who_closes_the_pool_does_the_work_that_nobody_else_is_there_for() {
+    let rig = Rig::with_max_size(2);
+    let first = single();
+    drop(first.block_on(rig.acquire()));
+    let second = paused();
+
+    let (left, took) = second.block_on(async {
+        let (dropped, detached) = (rig.acquire().await, rig.acquire().await);
+        let pool = rig.pool.clone();
+        let closing = tokio::spawn(async move { timed(pool.close_within(60_000 * MS)).await });
+        settle().await;
+        first.shutdown_background();
+        drop(dropped);
+        drop(Lease::detach(detached));
+        closing.await.unwrap()
+    });
+
+    assert!(left.is_empty() && took.is_zero(), "{left:?} after {took:?}");
 }

@@ -260,3 +260,16 @@ fn reasons_have_the_names_of_the_metrics() {
         names.each_ref().map(|name| &**name)
     );
 }
+
+#[tokio::test(start_paused = true)]
+async fn what_was_granted_and_not_yet_taken_is_in_use_and_has_no_holder() {
+    let rig = Rig::with_max_size(1);
+    let held = rig.acquire().await;
+    let waiting = rig.wait();
+
+    drop(held);
+
+    assert_eq!(rig.pool.status().in_use, 1);
+    assert!(rig.pool.leases().is_empty());
+    drop(waiting);
+}

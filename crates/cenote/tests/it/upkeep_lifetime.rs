@@ -264,3 +264,20 @@ async fn max_uses_closes_on_the_last_return_and_not_before() {
     assert_eq!(rig.recorder.of("closed"), ["closed 1 uses"]);
     rig.assert_full_service().await;
 }
+
+#[tokio::test(start_paused = true)]
+async fn what_lives_shortly_has_its_successor_opened_in_its_last_tenth() {
+    let rig = Rig::new(|pool| {
+        pool.max_size(2)
+            .max_lifetime(SECOND * 10)
+            .lifetime_jitter(0.0)
+            .upkeep_interval(HOUR)
+    });
+    drop(rig.acquire().await);
+
+    advance(SECOND * 9 - MS).await;
+    let before = rig.backend.calls(Call::Open);
+    advance(MS).await;
+
+    assert_eq!((before, rig.backend.calls(Call::Open)), (1, 2));
+}

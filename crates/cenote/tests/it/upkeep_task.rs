@@ -1,4 +1,4 @@
-//! The upkeep task: it can be paused, sleeps while nothing is due, survives what it calls, and keeps nothing alive.
+//! The upkeep task: it can be paused, survives what it calls, and keeps nothing alive.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -15,20 +15,6 @@ use tokio::runtime::Handle;
 const MS: Duration = Duration::from_millis(1);
 const SECOND: Duration = Duration::from_secs(1);
 const HOUR: Duration = Duration::from_secs(3600);
-
-/// How often the runtime went to sleep during an hour.
-async fn sleeps_in_an_hour() -> u64 {
-    let metrics = Handle::current().metrics();
-    settle().await;
-    let before = metrics.worker_park_count(0);
-    tokio::time::sleep(HOUR).await;
-    let sleeps = metrics.worker_park_count(0) - before;
-    assert!(sleeps > 0, "nothing was counted");
-    sleeps
-}
-
-/// An hour has 120 upkeep intervals of 30 s. Whoever wakes ten times as often spins.
-const MANY: u64 = 1200;
 
 #[tokio::test(start_paused = true)]
 async fn while_paused_nothing_is_evicted_retired_checked_refilled_or_reported() {
@@ -106,112 +92,6 @@ async fn pausing_twice_is_pausing_once() {
     advance(SECOND).await;
 
     assert_eq!(rig.pool.status().closed.by(Reason::Idle), 1);
-}
-
-#[tokio::test(start_paused = true)]
-async fn an_idle_pool_sleeps() {
-    let rig = Rig::new(|pool| pool.min_size(2).max_lifetime(None));
-    drop(rig.acquire().await);
-
-    let sleeps = sleeps_in_an_hour().await;
-
-    assert!(sleeps < MANY, "{sleeps}");
-    assert_eq!(rig.pool.status().idle, 2);
-}
-
-#[tokio::test(start_paused = true)]
-async fn upkeep_sleeps_no_longer_and_no_shorter_than_the_interval_says() {
-    let rig = Rig::new(|pool| {
-        pool.idle_timeout(None)
-            .max_lifetime(None)
-            .upkeep_interval(HOUR)
-    });
-    drop(rig.acquire().await);
-
-    let sleeps = sleeps_in_an_hour().await;
-
-    assert!(sleeps < 10, "{sleeps}");
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_pool_that_is_over_time_in_every_way_and_can_do_nothing_about_it_sleeps() {
-    let rig = Rig::new(|pool| {
-        pool.max_size(3)
-            .min_size(3)
-            .min_idle(2)
-            .idle_timeout(SECOND)
-            .max_lifetime(SECOND * 10)
-            .leak_after(SECOND)
-            .acquire_timeout(None)
-    });
-    let held = (
-        rig.acquire().await,
-        rig.acquire().await,
-        rig.acquire().await,
-    );
-    let waiting = rig.wait();
-
-    let sleeps = sleeps_in_an_hour().await;
-
-    assert!(sleeps < MANY, "{sleeps}");
-    assert_eq!(rig.pool.status().in_use, 3);
-    drop((waiting, held));
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_pool_that_cannot_open_what_it_lacks_sleeps() {
-    let rig = Rig::new(|pool| pool.max_size(8).min_size(8).max_lifetime(SECOND * 10));
-    rig.backend.always(Call::Open, Gate::Fail);
-    assert!(rig.pool.acquire().await.is_err());
-
-    let sleeps = sleeps_in_an_hour().await;
-
-    assert!(sleeps < MANY, "{sleeps}");
-    assert!(rig.pool.status().open_failed < 2000);
-    rig.assert_full_service().await;
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_suspended_pool_that_lacks_something_sleeps() {
-    let rig = Rig::new(|pool| pool.min_size(3).min_idle(2).acquire_timeout(None));
-    let lease = rig.acquire().await;
-    rig.pool.suspend();
-    Lease::discard(lease);
-    let waiting = rig.wait();
-
-    let sleeps = sleeps_in_an_hour().await;
-
-    assert!(sleeps < MANY, "{sleeps}");
-    drop(waiting);
-}
-
-#[tokio::test(start_paused = true)]
-async fn an_inactive_pool_that_lacks_something_sleeps() {
-    let rig = Rig::new(|pool| pool.min_size(3).min_idle(2));
-    let lease = rig.acquire().await;
-    rig.pool.deactivate();
-    Lease::discard(lease);
-
-    let sleeps = sleeps_in_an_hour().await;
-
-    assert!(sleeps < MANY, "{sleeps}");
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_pool_with_a_hung_open_and_a_waiter_sleeps() {
-    let rig = Rig::new(|pool| {
-        pool.max_size(8)
-            .max_opening(2)
-            .open_timeout(None)
-            .acquire_timeout(None)
-    });
-    rig.backend.always(Call::Open, Gate::Hang);
-    let waiting = rig.wait();
-
-    let sleeps = sleeps_in_an_hour().await;
-
-    assert!(sleeps < MANY, "{sleeps}");
-    drop(waiting);
 }
 
 #[tokio::test(start_paused = true)]
@@ -346,4 +226,15 @@ async fn the_owed_work_is_done_though_the_first_in_line_is_not_polled() {
     assert!(second.is_finished(), "{:?}", rig.pool.status());
     drop(not_polled);
     rig.assert_full_service().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pool_that_is_only_tried_is_kept_up() {
+    let rig = Rig::new(|pool| pool.min_size(1));
+
+    let first = rig.pool.try_acquire().unwrap();
+    advance(MS).await;
+    let second = rig.pool.try_acquire().unwrap();
+
+    assert!(first.is_none() && second.is_some());
 }

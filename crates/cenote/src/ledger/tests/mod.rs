@@ -11,6 +11,7 @@ use std::task::{Poll, Wake, Waker};
 use std::thread;
 
 mod clock;
+mod ring;
 mod trays;
 mod work;
 
