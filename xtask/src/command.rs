@@ -14,6 +14,7 @@ pub(crate) type Outcome = Result<(), String>;
 
 /// `cargo` with its arguments and its variables.
 pub(crate) struct Cargo {
+    program: &'static str,
     variable: Option<(&'static str, &'static str)>,
     /// Not shown with the command: they are good for this run only.
     passing: Vec<(&'static str, String)>,
@@ -23,8 +24,14 @@ pub(crate) struct Cargo {
 impl Cargo {
     /// Arguments as typed, split at blanks.
     pub(crate) fn new(line: &str) -> Self {
+        Self::tool("cargo", line)
+    }
+
+    /// The same for a tool of cargo's that cargo itself would not find.
+    pub(crate) fn tool(program: &'static str, line: &str) -> Self {
         let args = line.split_whitespace().map(str::to_owned).collect();
         Self {
+            program,
             variable: None,
             passing: Vec::new(),
             args,
@@ -109,7 +116,7 @@ impl Cargo {
     }
 
     fn command(&self) -> Command {
-        let mut command = Command::new("cargo");
+        let mut command = Command::new(self.program);
         command.args(&self.args).envs(self.variable);
         command.envs(self.passing.iter().map(|(name, value)| (name, value)));
         command
@@ -121,9 +128,9 @@ impl fmt::Display for Cargo {
         if let Some((name, value)) = self.variable {
             write!(f, "{name}='{value}' ")?;
         }
-        write!(f, "cargo")?;
+        write!(f, "{}", self.program)?;
         for arg in &self.args {
-            let quote = if arg.contains(' ') { "'" } else { "" };
+            let quote = if arg.contains([' ', '*']) { "'" } else { "" };
             write!(f, " {quote}{arg}{quote}")?;
         }
         Ok(())

@@ -6,6 +6,7 @@ mod fuzz;
 mod gate;
 mod manifest;
 mod model;
+mod mutants;
 mod servers;
 mod sim;
 mod soak;
@@ -27,6 +28,7 @@ commands:
                                 put real pools under mixed load and say whether anything leaks
   cargo xtask fuzz [--minutes N | --cases N]
                                 make up configurations and ledger histories
+  cargo xtask mutants [GLOB...] change the core, or the files named, in one place after another; say which change no test notices
   cargo xtask tidy              look for broken absences and stale claims";
 
 fn main() -> ExitCode {
@@ -49,6 +51,7 @@ fn main() -> ExitCode {
         ["gate"] => gate::run(),
         ["model"] => model::run(),
         ["model", "--long"] => model::run_long(),
+        ["mutants", files @ ..] => mutants::run(files),
         ["tidy"] => tidy::run(),
         unknown => {
             eprintln!("xtask: unknown command `{}`\n{COMMANDS}", unknown.join(" "));
