@@ -25,6 +25,8 @@ mod rt;
 #[cfg(cenote_model)]
 #[path = "rt_model.rs"]
 mod rt;
+#[cfg(not(cenote_model))]
+mod scope;
 mod shared;
 mod status;
 mod sync;
@@ -50,4 +52,6 @@ pub use observer::{
 pub use pool::{Pool, WeakPool};
 #[cfg(cenote_model)]
 pub use rt::{begin, shut_down};
+#[cfg(not(cenote_model))]
+pub use scope::{BindError, Bound, Scope, scope};
 pub use status::{Closes, Health, Holder, HolderGroup, Leftover, Reason, Status, Task};

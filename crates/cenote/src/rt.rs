@@ -89,6 +89,23 @@ impl Owner {
     }
 }
 
+/// A value that goes with a future: seen by whatever is called while that future is polled, and by nothing else.
+pub(crate) mod local {
+    use std::future::Future;
+
+    use crate::scope::Scope;
+
+    tokio::task_local!(static SCOPE: Scope);
+
+    pub(crate) fn with<F: Future>(scope: Scope, future: F) -> impl Future<Output = F::Output> {
+        SCOPE.scope(scope, future)
+    }
+
+    pub(crate) fn current() -> Option<Scope> {
+        SCOPE.try_with(Scope::clone).ok()
+    }
+}
+
 /// The runtime that a resource was opened on, for its sockets live in that runtime's reactor and die with it.
 #[derive(Clone, Debug)]
 pub(crate) struct Home(Weak<()>);

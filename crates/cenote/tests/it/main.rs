@@ -58,6 +58,8 @@ mod regression_seeds_suites;
 mod resizing;
 mod retain;
 mod runtimes;
+mod scope;
+mod scope_pinned;
 mod status;
 mod status_load;
 mod suspension;

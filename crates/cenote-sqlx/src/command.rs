@@ -1,0 +1,61 @@
+//! A query taken apart, so that its text can be read before it runs.
+
+use std::fmt;
+
+use sqlx::{Database, Error, Execute, SqlStr};
+
+/// What any `Execute` comes down to.
+#[doc(hidden)]
+pub struct Command<DB: Database> {
+    sql: SqlStr,
+    statement: Option<DB::Statement>,
+    arguments: Option<DB::Arguments>,
+    persistent: bool,
+}
+
+impl<DB: Database> Command<DB> {
+    pub(crate) fn new<'q>(mut query: impl Execute<'q, DB>) -> Result<Self, Error> {
+        Ok(Self {
+            statement: query.statement().cloned(),
+            arguments: query.take_arguments().map_err(Error::Encode)?,
+            persistent: query.persistent(),
+            sql: query.sql(),
+        })
+    }
+
+    /// Is it one that is prepared to be run? Then not so that it stays.
+    pub(crate) fn leave_nothing_prepared(&mut self) -> bool {
+        self.persistent = false;
+        self.arguments.is_some()
+    }
+
+    pub(crate) fn text(&self) -> &str {
+        self.sql.as_str()
+    }
+}
+
+impl<DB: Database> Execute<'_, DB> for Command<DB> {
+    fn sql(self) -> SqlStr {
+        self.sql
+    }
+
+    fn statement(&self) -> Option<&DB::Statement> {
+        self.statement.as_ref()
+    }
+
+    fn take_arguments(&mut self) -> Result<Option<DB::Arguments>, sqlx::error::BoxDynError> {
+        Ok(self.arguments.take())
+    }
+
+    fn persistent(&self) -> bool {
+        self.persistent
+    }
+}
+
+impl<DB: Database> fmt::Debug for Command<DB> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Command")
+            .field("sql", &self.text())
+            .finish_non_exhaustive()
+    }
+}

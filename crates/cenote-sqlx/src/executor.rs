@@ -1,0 +1,169 @@
+//! sqlx's `Executor`, for the handle, a lease and a transaction.
+
+use std::future::poll_fn;
+
+use futures_core::future::BoxFuture;
+use futures_core::stream::BoxStream;
+use sqlx::{Acquire, Database, Describe, Error, Execute, Executor, SqlStr};
+use sqlx_core::ext::async_stream::{TryAsyncStream, Yielder};
+
+use crate::command::Command;
+use crate::db::Db;
+use crate::dialect::{Dialect, Statements, Step};
+use crate::lease::Lease;
+use crate::session::{Flight, Session};
+use crate::transaction::Transaction;
+
+/// Gives the rows of `command` to `rows`, one by one.
+async fn feed<DB: Dialect>(
+    session: &mut Session<DB>,
+    mut command: Command<DB>,
+    rows: &Yielder<Step<DB>>,
+) -> Result<(), Error> {
+    session.take_off_with(&mut command).await?;
+    let Session {
+        connection, state, ..
+    } = session;
+    let mut steps = DB::fetch_many(connection, command);
+    let end = loop {
+        match poll_fn(|context| steps.as_mut().poll_next(context)).await {
+            Some(Ok(step)) => {
+                state.flight = Flight::Halfway;
+                rows.r#yield(step).await;
+                state.flight = Flight::Flying;
+            }
+            Some(Err(error)) => break Err(error),
+            None => break Ok(()),
+        }
+    };
+    drop(steps);
+    session.land(end).await
+}
+
+async fn prepare<DB: Dialect>(
+    session: &mut Session<DB>,
+    sql: SqlStr,
+    parameters: &[DB::TypeInfo],
+) -> Result<DB::Statement, Error> {
+    session.take_off(sql.as_str()).await?;
+    let result = <DB as Statements>::prepare(&mut session.connection, sql, parameters).await;
+    session.land(result).await
+}
+
+async fn describe<DB: Dialect>(
+    session: &mut Session<DB>,
+    sql: SqlStr,
+) -> Result<Describe<DB>, Error> {
+    session.take_off(sql.as_str()).await?;
+    let result = <DB as Statements>::describe(&mut session.connection, sql).await;
+    session.land(result).await
+}
+
+/// The same six methods for all; they differ in how a lease for a statement is had.
+macro_rules! executor {
+    (impl [$($generics:tt)*] for $type:ty, |$this:ident, $sql:ident| $lease:expr) => {
+        impl<$($generics)*> Executor<'c> for $type {
+            type Database = DB;
+
+            fn execute<'e, 'q: 'e, E>(self, query: E) -> BoxFuture<'e, Result<DB::QueryResult, Error>>
+            where
+                'c: 'e,
+                E: 'q + Execute<'q, DB>,
+            {
+                let command = Command::new(query);
+                Box::pin(async move {
+                    let (command, $this) = (command?, self);
+                    let $sql = command.text();
+                    $lease.session_for($sql).execute(command).await
+                })
+            }
+
+            fn fetch_many<'e, 'q: 'e, E>(self, query: E) -> BoxStream<'e, Result<Step<DB>, Error>>
+            where
+                'c: 'e,
+                E: 'q + Execute<'q, DB>,
+            {
+                let command = Command::new(query);
+                Box::pin(TryAsyncStream::new(move |rows| async move {
+                    let (command, $this) = (command?, self);
+                    let $sql = command.text();
+                    feed($lease.session_for($sql), command, &rows).await
+                }))
+            }
+
+            fn fetch_all<'e, 'q: 'e, E>(self, query: E) -> BoxFuture<'e, Result<Vec<DB::Row>, Error>>
+            where
+                'c: 'e,
+                E: 'q + Execute<'q, DB>,
+            {
+                let command = Command::new(query);
+                Box::pin(async move {
+                    let (command, $this) = (command?, self);
+                    let $sql = command.text();
+                    $lease.session_for($sql).fetch_all(command).await
+                })
+            }
+
+            fn fetch_optional<'e, 'q: 'e, E>(self, query: E) -> BoxFuture<'e, Result<Option<DB::Row>, Error>>
+            where
+                'c: 'e,
+                E: 'q + Execute<'q, DB>,
+            {
+                let command = Command::new(query);
+                Box::pin(async move {
+                    let (command, $this) = (command?, self);
+                    let $sql = command.text();
+                    $lease.session_for($sql).fetch_optional(command).await
+                })
+            }
+
+            fn prepare_with<'e>(
+                self,
+                sql: SqlStr,
+                parameters: &'e [<DB as Database>::TypeInfo],
+            ) -> BoxFuture<'e, Result<DB::Statement, Error>>
+            where
+                'c: 'e,
+            {
+                Box::pin(async move {
+                    let $this = self;
+                    let $sql = sql.as_str();
+                    prepare($lease.session_for($sql), sql.clone(), parameters).await
+                })
+            }
+
+            fn describe<'e>(self, sql: SqlStr) -> BoxFuture<'e, Result<Describe<DB>, Error>>
+            where
+                'c: 'e,
+            {
+                Box::pin(async move {
+                    let $this = self;
+                    let $sql = sql.as_str();
+                    describe($lease.session_for($sql), sql.clone()).await
+                })
+            }
+        }
+    };
+}
+
+executor!(impl ['c, DB: Dialect] for &'c Db<DB>, |db, sql| db.acquire_to(sql).await?);
+executor!(impl ['c, DB: Dialect] for &'c mut Lease<DB>, |lease, _sql| lease);
+executor!(impl ['c, DB: Dialect] for &'c mut Transaction<'_, DB>, |transaction, _sql| transaction);
+
+impl<'c, DB: Dialect> Acquire<'c> for &'c Db<DB> {
+    type Database = DB;
+    type Connection = Lease<DB>;
+
+    fn acquire(self) -> BoxFuture<'c, Result<Lease<DB>, Error>> {
+        Box::pin(Db::acquire(self))
+    }
+
+    /// sqlx's transaction can hold a connection of sqlx's own pool only.
+    fn begin(self) -> BoxFuture<'c, Result<sqlx::Transaction<'c, DB>, Error>> {
+        Box::pin(async {
+            Err(Error::InvalidArgument(String::from(
+                "a transaction of sqlx cannot hold a connection of this pool: use `Db::begin`, or pass `&mut lease` for `&db`",
+            )))
+        })
+    }
+}

@@ -1,0 +1,120 @@
+//! The manager: how a session is opened, proven clean and closed.
+
+use std::fmt;
+use std::sync::Arc;
+
+use cenote::Manager;
+use sqlx::{Connection, Error};
+use sqlx_core::transaction::TransactionManager;
+
+use crate::dialect::Dialect;
+use crate::error::lost;
+use crate::scan::Dirt;
+use crate::session::{Flight, Session};
+use crate::template::{Reset, Template};
+
+/// Makes sessions of one database. [`Db::pool`](crate::Db::pool) is a `cenote::Pool` of it.
+pub struct Sql<DB: Dialect> {
+    pub(crate) template: Arc<Template<DB>>,
+}
+
+impl<DB: Dialect> Manager for Sql<DB> {
+    type Resource = Session<DB>;
+    type Error = Error;
+
+    async fn open(&self) -> Result<Session<DB>, Error> {
+        let mut connection = self.template.connect().await?;
+        self.template.apply_settings(&mut connection).await?;
+        let brake = DB::brake(&mut connection, &self.template).await?;
+        Ok(Session::new(connection, brake, Arc::clone(&self.template)))
+    }
+
+    async fn check(&self, session: &mut Session<DB>) -> Result<(), Error> {
+        session.connection.ping().await
+    }
+
+    fn is_broken(&self, session: &mut Session<DB>) -> bool {
+        session.state.broken
+    }
+
+    fn needs_cleaning(&self, session: &mut Session<DB>) -> bool {
+        let dirt = match &self.template.reset {
+            Reset::Never => session.state.dirt.has(Dirt::TRANSACTION),
+            Reset::IfDirty => session.state.dirt != Dirt::NONE,
+            Reset::Always | Reset::Query(_) => true,
+        };
+        dirt || session.is_in_transaction() || session.state.flight != Flight::Landed
+    }
+
+    async fn clean(&self, session: &mut Session<DB>) -> Result<(), Error> {
+        session.state.doomed = Arc::default();
+        let interrupted = session.state.flight != Flight::Landed;
+        if interrupted {
+            session.settle(false).await?;
+        }
+        let suspect = interrupted || session.state.dirt.has(Dirt::TRANSACTION);
+        roll_back(session, suspect).await?;
+        if let Some(sql) = session.state.afterwards.take() {
+            session.run(sql).await?;
+        }
+        reset(session).await?;
+        if session.state.broken {
+            return Err(lost("the connection broke while it was cleaned"));
+        }
+        session.state.dirt = Dirt::NONE;
+        session.state.failed = false;
+        session.state.given_up = false;
+        session.state.open = 0;
+        session.state.writer = None;
+        Ok(())
+    }
+
+    async fn close(&self, mut session: Session<DB>) {
+        if session.state.flight == Flight::Flying && !session.state.broken {
+            // So that the server does not go on with what nobody waits for.
+            let _ = session.settle(false).await;
+        }
+        let _ = session.connection.close().await;
+    }
+}
+
+/// Leaves no transaction open. The driver's count tells of those that were begun through it; about others the server is asked.
+async fn roll_back<DB: Dialect>(session: &mut Session<DB>, suspect: bool) -> Result<(), Error> {
+    while session.depth() > 0 {
+        let depth = session.depth();
+        session.roll_back(depth).await?;
+    }
+    if !suspect {
+        return Ok(());
+    }
+    // A statement that does nothing, sent as if it began a transaction: the driver then compares what the server says.
+    let probe = sqlx::SqlStr::from_static(DB::PROBE);
+    let asked = DB::TransactionManager::begin(&mut session.connection, Some(probe)).await;
+    match asked {
+        Err(Error::BeginFailed) => Ok(()),
+        // One was open, and is the driver's now.
+        Ok(()) => session.roll_back(1).await,
+        // It was open, and had failed.
+        Err(Error::Database(_)) => session.run("ROLLBACK").await,
+        Err(error) => Err(error),
+    }
+}
+
+async fn reset<DB: Dialect>(session: &mut Session<DB>) -> Result<(), Error> {
+    let template = Arc::clone(&session.template);
+    let dirt = match &template.reset {
+        Reset::Never => return Ok(()),
+        Reset::IfDirty if !session.state.dirt.has(Dirt::SESSION) => return Ok(()),
+        Reset::IfDirty => session.state.dirt,
+        Reset::Always => Dirt::ANY,
+        Reset::Query(sql) => return session.run(sql).await,
+    };
+    DB::reset(&mut session.connection, dirt).await?;
+    template.apply_settings(&mut session.connection).await
+}
+
+impl<DB: Dialect> fmt::Debug for Sql<DB> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.template.fmt(f)
+    }
+}

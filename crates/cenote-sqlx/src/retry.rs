@@ -1,0 +1,101 @@
+//! Transactions that are tried again when others were in the way.
+
+use std::error::Error as StdError;
+use std::future::Future;
+use std::time::Duration;
+
+use sqlx::Error;
+
+use crate::db::Db;
+use crate::dialect::Dialect;
+use crate::error::Class;
+
+/// How often a transaction is tried, and how long it rests in between: a random time, up to a limit that doubles.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Retry {
+    /// How often it is tried in all. Default 5; zero counts as one.
+    pub attempts: u32,
+    /// The longest rest after the first try. Default 10 ms.
+    pub first_rest: Duration,
+    /// The longest rest ever. Default 1 s.
+    pub longest_rest: Duration,
+}
+
+impl Default for Retry {
+    fn default() -> Self {
+        Self {
+            attempts: 5,
+            first_rest: Duration::from_millis(10),
+            longest_rest: Duration::from_secs(1),
+        }
+    }
+}
+
+impl Retry {
+    fn rest(&self, tried: u32) -> Duration {
+        let doubled = 1_u32.checked_shl(tried - 1).unwrap_or(u32::MAX);
+        let limit = self
+            .first_rest
+            .saturating_mul(doubled)
+            .min(self.longest_rest);
+        limit.mul_f64(fastrand::f64())
+    }
+}
+
+impl<DB: Dialect> Db<DB> {
+    /// Runs `work` in a transaction, as [`transaction`](Db::transaction), and all of it again when it or its commit failed because others were in the
+    /// way ([`Class::Conflict`]). Any other error ends it. Inside a transaction it is tried once: only the outermost can be repeated.
+    ///
+    /// The error that was in the way may be `E` itself or among its sources.
+    ///
+    /// ```
+    /// # #[cfg(feature = "sqlite")]
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let db = cenote_sqlx::Db::sqlite("sqlite::memory:?cenote.max_size=1").build()?;
+    /// use cenote_sqlx::Retry;
+    ///
+    /// sqlx::query("CREATE TABLE t (a INTEGER)").execute(&db).await?;
+    /// let retry = Retry { attempts: 3, ..Retry::default() };
+    /// let done = db.retrying(retry, || sqlx::query("INSERT INTO t VALUES (1)").execute(&db)).await?;
+    /// assert_eq!(done.rows_affected(), 1);
+    /// # Ok(()) }
+    /// # #[cfg(not(feature = "sqlite"))] fn main() {}
+    /// ```
+    ///
+    /// # Cancel safety
+    /// As [`transaction`](Db::transaction).
+    pub async fn retrying<F, Fut, T, E>(&self, retry: Retry, mut work: F) -> Result<T, E>
+    where
+        F: FnMut() -> Fut,
+        Fut: Future<Output = Result<T, E>>,
+        E: StdError + From<Error> + 'static,
+    {
+        let attempts = if self.in_transaction() {
+            1
+        } else {
+            retry.attempts
+        };
+        let mut tried = 1;
+        loop {
+            let outcome = self.transaction(&mut work).await;
+            match outcome {
+                Err(error) if tried < attempts && is_conflict::<DB>(&error) => {
+                    tokio::time::sleep(retry.rest(tried)).await;
+                    tried += 1;
+                }
+                outcome => return outcome,
+            }
+        }
+    }
+}
+
+fn is_conflict<DB: Dialect>(error: &(dyn StdError + 'static)) -> bool {
+    let mut next = Some(error);
+    while let Some(error) = next {
+        if let Some(error) = error.downcast_ref::<Error>() {
+            return DB::classify(error) == Class::Conflict;
+        }
+        next = error.source();
+    }
+    false
+}

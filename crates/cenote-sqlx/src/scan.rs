@@ -1,0 +1,133 @@
+//! What a statement's text says about what it leaves behind in its session. Coarse, on the safe side.
+//!
+//! Words are looked at wherever they stand, in strings and comments too: a text that is not parsed cannot be misread. A false alarm costs
+//! a reset, an overlooked word leaks a lock. What a function does on the server is not in the text: for those there is `Reset::Always`.
+
+use std::ops::{BitOr, BitOrAssign};
+
+/// What may have to be undone before a session is lent again.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Dirt(u8);
+
+impl Dirt {
+    /// Nothing.
+    pub const NONE: Self = Self(0);
+    /// A transaction may be open. The server is asked.
+    pub const TRANSACTION: Self = Self(1);
+    /// Session state: settings, temporary tables, variables, cursors, subscriptions, another schema.
+    pub const STATE: Self = Self(2);
+    /// Locks that belong to the session.
+    pub const LOCKS: Self = Self(4);
+    /// Statements that were prepared by SQL.
+    pub const PREPARED: Self = Self(8);
+    /// Nobody knows: the connection was in foreign hands.
+    pub const ANY: Self = Self(15);
+
+    /// All but the transaction.
+    pub(crate) const SESSION: Self = Self(Self::ANY.0 & !Self::TRANSACTION.0);
+
+    /// Is there any of `other` in it?
+    pub fn has(self, other: Self) -> bool {
+        self.0 & other.0 != 0
+    }
+}
+
+impl BitOr for Dirt {
+    type Output = Self;
+
+    fn bitor(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+}
+
+impl BitOrAssign for Dirt {
+    fn bitor_assign(&mut self, other: Self) {
+        *self = *self | other;
+    }
+}
+
+/// One word of a statement, in lower case.
+pub(crate) struct Word<'a> {
+    pub(crate) text: &'a str,
+    /// Can a statement begin here?
+    pub(crate) first: bool,
+}
+
+/// Words longer than this are names of somebody's tables.
+const LONGEST_WORD: usize = 40;
+
+/// Asks `judge` about every word of `sql`.
+pub(crate) fn words(sql: &str, mut judge: impl FnMut(Word<'_>) -> Dirt) -> Dirt {
+    let bytes = sql.as_bytes();
+    let mut dirt = Dirt::NONE;
+    let mut first = true;
+    // Does the line that is read hold a comment to its end? Then a statement can begin on the next one.
+    let mut commented = false;
+    let mut at = 0;
+    while at < bytes.len() {
+        let byte = bytes[at];
+        if is_word(byte) {
+            let begin = at;
+            while at < bytes.len() && is_word(bytes[at]) {
+                at += 1;
+            }
+            dirt |= ask(&sql[begin..at], first, &mut judge);
+            first = false;
+            continue;
+        }
+        let pair = (byte, bytes.get(at + 1).copied().unwrap_or_default());
+        match pair {
+            (b';', _) | (b'*', b'/') => first = true,
+            (b'-', b'-') | (b'#', _) => commented = true,
+            (b'\n' | b'\r', _) => {
+                first |= commented;
+                commented = false;
+            }
+            _ => {}
+        }
+        at += 1;
+    }
+    dirt
+}
+
+fn ask(word: &str, first: bool, judge: &mut impl FnMut(Word<'_>) -> Dirt) -> Dirt {
+    let mut lower = [0; LONGEST_WORD];
+    let Some(lower) = lower.get_mut(..word.len()) else {
+        return Dirt::NONE;
+    };
+    lower.copy_from_slice(word.as_bytes());
+    lower.make_ascii_lowercase();
+    match str::from_utf8(lower) {
+        Ok(text) => judge(Word { text, first }),
+        Err(_) => Dirt::NONE,
+    }
+}
+
+fn is_word(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'_' || !byte.is_ascii()
+}
+
+/// How much of a statement a label shows.
+const LABEL: usize = 120;
+
+/// The statement as a label: on one line, cut. Parameters are not part of the text.
+pub(crate) fn label(sql: &str) -> String {
+    let mut label = String::with_capacity(sql.len().min(LABEL) + 3);
+    let mut taken = 0;
+    for word in sql.split_whitespace() {
+        if taken > 0 {
+            label.push(' ');
+        }
+        for letter in word.chars() {
+            if taken >= LABEL {
+                label.truncate(label.trim_end().len());
+                label.push('…');
+                return label;
+            }
+            label.push(letter);
+            taken += 1;
+        }
+        taken += 1;
+    }
+    label
+}

@@ -1,0 +1,181 @@
+//! SQLite.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use futures_core::future::BoxFuture;
+use futures_core::stream::BoxStream;
+use sqlx::error::DatabaseError;
+use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqliteSynchronous};
+use sqlx::{Connection, Error, Executor, Sqlite};
+use sqlx_core::transaction::TransactionManager;
+
+use crate::builder::{BuildError, Credentials, Draft};
+use crate::dialect::{Dialect, statements};
+use crate::error::{self, Class, lost};
+use crate::scan::{Dirt, Word, words};
+use crate::session::Flight;
+use crate::template::Template;
+use crate::transaction::TransactionOptions;
+
+/// How long a writer of another process is waited for.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// How many steps of SQLite's machine lie between two looks at the brake: some tenths of a millisecond.
+const STEPS: i32 = 10_000;
+
+statements!(Sqlite);
+
+impl Dialect for Sqlite {
+    const PROBE: &'static str = "SELECT 1";
+    const ONE_WRITER: bool = true;
+
+    fn classify(error: &Error) -> Class {
+        error::classify(error, judge)
+    }
+
+    /// After these the whole transaction may be gone: out of memory, interrupted, I/O, full.
+    fn gives_up(error: &Error) -> bool {
+        let code = error.as_database_error().map(kind_of);
+        matches!(code, Some(7 | 9 | 10 | 13))
+    }
+
+    fn scan(sql: &str) -> Dirt {
+        words(sql, judge_word)
+    }
+
+    /// A statement that begins with one of these and names no verb that writes.
+    fn is_read(sql: &str) -> bool {
+        let mut reads = true;
+        words(sql, |word| {
+            reads &= match word.text {
+                "select" | "values" | "with" | "explain" => true,
+                "insert" | "update" | "delete" | "replace" => false,
+                _ => !word.first,
+            };
+            Dirt::NONE
+        });
+        reads
+    }
+
+    /// Good defaults under concurrency for what the URL says nothing about, and one connection for a database that lives in it.
+    fn template(
+        options: SqliteConnectOptions,
+        draft: &mut Draft,
+    ) -> Result<SqliteConnectOptions, BuildError> {
+        if is_in_memory(&options) {
+            if draft.config.max_size > 1 {
+                return Err(BuildError::InMemory {
+                    max_size: draft.config.max_size,
+                });
+            }
+            // With its last connection the database is gone.
+            draft.config.idle_timeout = None;
+            draft.config.max_lifetime = None;
+            return Ok(options);
+        }
+        if !draft.from_url {
+            return Ok(options);
+        }
+        Ok(options
+            .busy_timeout(BUSY_TIMEOUT)
+            .foreign_keys(true)
+            .journal_mode(SqliteJournalMode::Wal)
+            .synchronous(SqliteSynchronous::Normal))
+    }
+
+    fn with_credentials(_: SqliteConnectOptions, _: &Credentials) -> Option<SqliteConnectOptions> {
+        None
+    }
+
+    /// Set while what runs is to be given up.
+    type Brake = Arc<AtomicBool>;
+
+    async fn brake(
+        connection: &mut SqliteConnection,
+        _: &Template<Self>,
+    ) -> Result<Arc<AtomicBool>, Error> {
+        let brake = Arc::new(AtomicBool::new(false));
+        let pulled = Arc::clone(&brake);
+        let mut handle = connection.lock_handle().await?;
+        handle.set_progress_handler(STEPS, move || !pulled.load(Ordering::Relaxed));
+        drop(handle);
+        Ok(brake)
+    }
+
+    /// The driver's thread finishes what it was given, one after the other: an answer proves that it is done.
+    async fn settle(
+        connection: &mut SqliteConnection,
+        _: Flight,
+        brake: &Arc<AtomicBool>,
+        _: &Template<Self>,
+        care: bool,
+    ) -> Result<(), Error> {
+        brake.store(!care, Ordering::Relaxed);
+        let answered = connection.ping().await;
+        brake.store(false, Ordering::Relaxed);
+        answered?;
+        if !connection.is_in_transaction() {
+            // After a commit that nobody waited for, the driver ignores the next rollback: let it be this one, which does nothing.
+            <Sqlite as sqlx::Database>::TransactionManager::start_rollback(connection);
+        }
+        Ok(())
+    }
+
+    /// A new connection is cheaper than finding out what was changed.
+    async fn reset(_: &mut SqliteConnection, _: Dirt) -> Result<(), Error> {
+        Err(lost(
+            "the session was changed, and this database offers no reset",
+        ))
+    }
+
+    /// Who means to write takes the lock at once, and cannot fail halfway. Every isolation level that can be asked for is kept.
+    fn begin(options: &TransactionOptions) -> Option<String> {
+        Some(if options.read_only {
+            String::from("BEGIN; PRAGMA query_only = 1")
+        } else {
+            String::from("BEGIN IMMEDIATE")
+        })
+    }
+
+    fn after(options: &TransactionOptions) -> Option<&'static str> {
+        options.read_only.then_some("PRAGMA query_only = 0")
+    }
+}
+
+/// The options keep it to themselves, but for their `Debug`; and the URL that they make can panic.
+fn is_in_memory(options: &SqliteConnectOptions) -> bool {
+    let shown = format!("{options:?}");
+    shown.contains("in_memory: true") || options.get_filename() == Path::new(":memory:")
+}
+
+/// The low byte of the code is the kind, the rest says more.
+fn kind_of(error: &(dyn DatabaseError + 'static)) -> i32 {
+    let code = error.code().and_then(|code| code.parse::<i32>().ok());
+    code.unwrap_or_default() & 0xff
+}
+
+fn judge(error: &(dyn DatabaseError + 'static)) -> Class {
+    match kind_of(error) {
+        // Busy, locked.
+        5 | 6 => Class::Conflict,
+        // I/O, corrupt, cannot open, misuse, not a database.
+        10 | 11 | 14 | 21 | 26 => Class::Broken,
+        _ => Class::Statement,
+    }
+}
+
+fn judge_word(word: Word<'_>) -> Dirt {
+    match word.text {
+        "begin" | "commit" | "end" | "rollback" | "savepoint" | "release" if word.first => {
+            Dirt::TRANSACTION
+        }
+        "pragma" | "attach" | "detach" if word.first => Dirt::STATE,
+        "temp" | "temporary" | "sqlite_temp_schema" | "sqlite_temp_master" | "load_extension" => {
+            Dirt::STATE
+        }
+        _ => Dirt::NONE,
+    }
+}

@@ -1,0 +1,119 @@
+//! Settings of the pool in a database URL: `postgres://host/db?cenote.max_size=20&cenote.acquire_timeout=3s`.
+
+use cenote::Config;
+use serde::Deserialize;
+use serde::de::value::{Error, MapDeserializer};
+use serde::de::{Deserializer, Error as _, IntoDeserializer, Visitor};
+use serde::forward_to_deserialize_any;
+
+const PREFIX: &str = "cenote.";
+
+/// Parts the parameters that are ours, by name and value, from the URL that the driver gets.
+pub(crate) fn split(url: &str) -> (String, Vec<(String, String)>) {
+    let Some((address, query)) = url.split_once('?') else {
+        return (url.to_owned(), Vec::new());
+    };
+    let mut ours = Vec::new();
+    let mut theirs = Vec::new();
+    for pair in query.split('&') {
+        match pair.strip_prefix(PREFIX) {
+            Some(pair) => {
+                let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+                ours.push((name.to_owned(), decode(value)));
+            }
+            None => theirs.push(pair),
+        }
+    }
+    let rest = if theirs.is_empty() {
+        address.to_owned()
+    } else {
+        format!("{address}?{}", theirs.join("&"))
+    };
+    (rest, ours)
+}
+
+/// The config that the parameters make, with defaults for all that is not given.
+pub(crate) fn read(parameters: &[(String, String)]) -> Result<Config, String> {
+    let pairs = parameters
+        .iter()
+        .map(|(name, value)| (name.as_str(), Text(value)));
+    let config = Config::deserialize(MapDeserializer::<_, Error>::new(pairs));
+    config.map_err(|error| error.to_string())
+}
+
+/// `%20` and `+` as in any query.
+fn decode(value: &str) -> String {
+    let mut bytes = Vec::with_capacity(value.len());
+    let mut rest = value.as_bytes();
+    while let [byte, after @ ..] = rest {
+        let hex = after.get(..2).and_then(|hex| str::from_utf8(hex).ok());
+        let coded = hex.and_then(|hex| u8::from_str_radix(hex, 16).ok());
+        (rest, bytes) = match (byte, coded) {
+            (b'%', Some(coded)) => (&after[2..], push(bytes, coded)),
+            (b'+', _) => (after, push(bytes, b' ')),
+            (byte, _) => (after, push(bytes, *byte)),
+        };
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+fn push(mut bytes: Vec<u8>, byte: u8) -> Vec<u8> {
+    bytes.push(byte);
+    bytes
+}
+
+/// A value that is text, whatever it is read as.
+#[derive(Clone, Copy)]
+struct Text<'a>(&'a str);
+
+impl<'a> IntoDeserializer<'a, Error> for Text<'a> {
+    type Deserializer = Self;
+
+    fn into_deserializer(self) -> Self {
+        self
+    }
+}
+
+macro_rules! parsed {
+    ($($method:ident, $visit:ident, $what:literal;)*) => {$(
+        fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+            let value = self.0.parse().map_err(|_| Error::custom(format!("`{}` is not {}", self.0, $what)))?;
+            visitor.$visit(value)
+        }
+    )*};
+}
+
+impl<'de> Deserializer<'de> for Text<'de> {
+    type Error = Error;
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        visitor.visit_borrowed_str(self.0)
+    }
+
+    parsed! {
+        deserialize_bool, visit_bool, "true or false";
+        deserialize_u64, visit_u64, "a whole number";
+        deserialize_f64, visit_f64, "a number";
+    }
+
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        if self.0 == "off" {
+            return visitor.visit_none();
+        }
+        visitor.visit_some(self)
+    }
+
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        _: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Error> {
+        visitor.visit_enum(self.0.into_deserializer())
+    }
+
+    forward_to_deserialize_any! {
+        i8 i16 i32 i64 i128 u8 u16 u32 u128 f32 char str string bytes byte_buf unit unit_struct newtype_struct seq tuple
+        tuple_struct map struct identifier ignored_any
+    }
+}

@@ -1,0 +1,216 @@
+//! What errors mean, provoked on the real servers.
+
+use cenote_sqlx::{Class, Db, Isolation, Retry, TransactionOptions};
+use sqlx::{MySql, Postgres, Sqlite};
+
+use crate::world;
+
+#[tokio::test]
+async fn statements_at_fault_are_told_from_the_rest() {
+    let (postgres, mysql) = (
+        world::postgres::builder().0.build().unwrap(),
+        world::mysql::builder().0.build().unwrap(),
+    );
+    let (builder, _home) = world::sqlite::builder();
+    let sqlite = builder.build().unwrap();
+    for wrong in [
+        "SELEKT 1",
+        "SELECT * FROM nowhere_at_all",
+        "SELECT no_such_function(1)",
+    ] {
+        let error = sqlx::query(wrong).execute(&postgres).await.unwrap_err();
+        assert_eq!(
+            Db::<Postgres>::classify(&error),
+            Class::Statement,
+            "{error}"
+        );
+        let error = sqlx::query(wrong).execute(&mysql).await.unwrap_err();
+        assert_eq!(Db::<MySql>::classify(&error), Class::Statement, "{error}");
+        let error = sqlx::query(wrong).execute(&sqlite).await.unwrap_err();
+        assert_eq!(Db::<Sqlite>::classify(&error), Class::Statement, "{error}");
+    }
+    let error = sqlx::query_scalar::<_, String>("SELECT 1")
+        .fetch_one(&postgres)
+        .await
+        .unwrap_err();
+    assert_eq!(
+        Db::<Postgres>::classify(&error),
+        Class::Statement,
+        "{error}"
+    );
+    assert!(!Class::Statement.poisons() && !Class::Statement.is_retryable());
+}
+
+#[tokio::test]
+async fn a_wrong_password_or_port_is_told_with_its_cause() {
+    let nobody = Db::postgres("postgres://postgres@127.0.0.1:1/test")
+        .build()
+        .unwrap();
+    let error = sqlx::query("SELECT 1").execute(&nobody).await.unwrap_err();
+    assert_eq!(Db::<Postgres>::classify(&error), Class::Refused, "{error}");
+    assert!(
+        error.to_string().contains("opening a resource failed"),
+        "{error}"
+    );
+    assert!(error.to_string().contains("refused"), "{error}");
+
+    let url = world::as_user(&world::mysql::url(), "nobody_there:secret-word");
+    let stranger = Db::mysql(url).build().unwrap();
+    let error = sqlx::query("SELECT 1")
+        .execute(&stranger)
+        .await
+        .unwrap_err();
+    let shown = format!("{error} {error:?}");
+    assert!(shown.contains("Access denied"), "{shown}");
+    assert!(!shown.contains("secret-word"), "{shown}");
+}
+
+#[tokio::test]
+async fn a_serialization_failure_is_a_conflict_and_is_tried_again() {
+    let db = world::postgres::builder().0.max_size(2).build().unwrap();
+    for sql in [
+        "DROP TABLE IF EXISTS cenote_serial",
+        "CREATE TABLE cenote_serial (id int PRIMARY KEY, amount int)",
+        "INSERT INTO cenote_serial VALUES (1, 0)",
+    ] {
+        sqlx::query(sql).execute(&db).await.unwrap();
+    }
+    let strict = TransactionOptions::new().isolation(Isolation::Serializable);
+    let add = "UPDATE cenote_serial SET amount = amount + 1 WHERE id = 1";
+    let mut first = db.begin_with(strict).await.unwrap();
+    let mut second = db.begin_with(strict).await.unwrap();
+    for transaction in [&mut first, &mut second] {
+        sqlx::query("SELECT amount FROM cenote_serial")
+            .execute(transaction)
+            .await
+            .unwrap();
+    }
+    sqlx::query(add).execute(&mut first).await.unwrap();
+    first.commit().await.unwrap();
+
+    let error = sqlx::query(add).execute(&mut second).await.unwrap_err();
+    assert_eq!(Db::<Postgres>::classify(&error), Class::Conflict, "{error}");
+    drop(second);
+
+    let mut tries = 0;
+    let work = db.retrying(Retry::default(), || {
+        tries += 1;
+        let fails = tries < 3;
+        let db = &db;
+        async move {
+            sqlx::query(add).execute(db).await?;
+            if fails {
+                sqlx::query(
+                    "DO $$ BEGIN RAISE EXCEPTION 'in the way' USING ERRCODE = '40001'; END $$",
+                )
+                .execute(db)
+                .await?;
+            }
+            Ok::<_, sqlx::Error>(())
+        }
+    });
+    work.await.unwrap();
+    let amount: i32 = sqlx::query_scalar("SELECT amount FROM cenote_serial")
+        .fetch_one(&db)
+        .await
+        .unwrap();
+    assert_eq!((tries, amount), (3, 2));
+}
+
+#[tokio::test]
+async fn retrying_ends_after_its_attempts_and_on_any_other_error() {
+    let db = world::postgres::builder().0.max_size(1).build().unwrap();
+    let retry = Retry {
+        attempts: 3,
+        ..Retry::default()
+    };
+    let mut tries = 0;
+
+    let conflicts = db.retrying(retry, || {
+        tries += 1;
+        async {
+            sqlx::query("DO $$ BEGIN RAISE EXCEPTION 'no' USING ERRCODE = '40P01'; END $$")
+                .execute(&db)
+                .await
+        }
+    });
+    assert!(conflicts.await.is_err());
+    assert_eq!(tries, 3);
+
+    tries = 0;
+    let wrong = db.retrying(retry, || {
+        tries += 1;
+        async { sqlx::query("SELEKT 1").execute(&db).await }
+    });
+    assert!(wrong.await.is_err());
+    assert_eq!(tries, 1);
+}
+
+#[tokio::test]
+async fn a_busy_sqlite_is_a_conflict() {
+    let (builder, home) = world::sqlite::builder();
+    let db = builder.build().unwrap();
+    sqlx::query("CREATE TABLE t (a INTEGER)")
+        .execute(&db)
+        .await
+        .unwrap();
+    let file = home.path().join("test.db");
+    // Another handle, as another process would be: it does not stand in the same line.
+    let other = Db::sqlite(format!("sqlite://{}", file.display()))
+        .setting("PRAGMA busy_timeout = 0")
+        .build()
+        .unwrap();
+    let _writing = db.begin().await.unwrap();
+
+    let error = sqlx::query("INSERT INTO t VALUES (1)")
+        .execute(&other)
+        .await
+        .unwrap_err();
+
+    assert_eq!(Db::<Sqlite>::classify(&error), Class::Conflict, "{error}");
+}
+
+#[tokio::test]
+async fn too_many_connections_are_a_refusal() {
+    let db = world::postgres::builder().0.max_size(1).build().unwrap();
+    for sql in [
+        "DROP ROLE IF EXISTS cenote_limited",
+        "CREATE ROLE cenote_limited LOGIN PASSWORD 'limited' CONNECTION LIMIT 1",
+    ] {
+        sqlx::query(sql).execute(&db).await.unwrap();
+    }
+    let url = world::as_user(&world::postgres::url(), "cenote_limited:limited");
+    let limited = Db::postgres(url).max_size(2).build().unwrap();
+    let _only = limited.acquire().await.unwrap();
+
+    let error = limited.acquire().await.unwrap_err();
+
+    assert_eq!(Db::<Postgres>::classify(&error), Class::Refused, "{error}");
+    assert!(
+        error.to_string().contains("too many connections"),
+        "{error}"
+    );
+}
+
+#[tokio::test]
+async fn too_many_connections_of_a_user_are_a_refusal() {
+    let db = world::mysql::builder().0.max_size(1).build().unwrap();
+    for sql in [
+        "DROP USER IF EXISTS cenote_limited",
+        "CREATE USER cenote_limited IDENTIFIED BY 'limited' WITH MAX_USER_CONNECTIONS 1",
+        "GRANT ALL ON *.* TO cenote_limited",
+    ] {
+        sqlx::raw_sql(sql).execute(&db).await.unwrap();
+    }
+    let url = world::as_user(&world::mysql::url(), "cenote_limited:limited");
+    let limited = Db::mysql(url).max_size(2).build().unwrap();
+    let _only = limited.acquire().await.unwrap();
+
+    let error = limited.acquire().await.unwrap_err();
+
+    assert_eq!(Db::<MySql>::classify(&error), Class::Refused, "{error}");
+    assert!(
+        error.to_string().contains("max_user_connections"),
+        "{error}"
+    );
+}

@@ -1,0 +1,15 @@
+//! One suite for three databases, and what concerns one of them alone. `suite/` is compiled once for each, against its `world`.
+
+#![expect(clippy::unwrap_used, reason = "the helpers of tests are tests")]
+
+mod classes;
+mod mysql;
+mod mysql_alone;
+mod pgbouncer;
+mod postgres;
+mod postgres_alone;
+mod sqlite;
+mod sqlite_alone;
+mod template;
+mod words;
+mod world;

@@ -1,0 +1,112 @@
+//! PgBouncer in between, in transaction mode: a private one, in front of the PostgreSQL of the other tests.
+
+use std::time::Duration;
+
+use cenote_servers::{Server, pgbouncer};
+use cenote_sqlx::Db;
+use sqlx::Postgres;
+
+use crate::world::postgres as world;
+
+/// A bouncer with two server connections for all clients, and a pool of its clients. It ends with the test.
+fn bounced() -> (Server, Db<Postgres>) {
+    let settings = [("default_pool_size", "2"), ("max_client_conn", "100")];
+    let bouncer =
+        pgbouncer::start_with(&world::url(), &settings).unwrap_or_else(|error| panic!("{error}"));
+    let builder = Db::postgres(bouncer.url())
+        .max_size(6)
+        .behind_transaction_pooler();
+    let db = builder
+        .acquire_timeout(Duration::from_secs(30))
+        .build()
+        .unwrap();
+    (bouncer, db)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn many_clients_share_two_server_connections_without_mixing_anything_up() {
+    let (_bouncer, db) = bounced();
+    for sql in [
+        "DROP TABLE IF EXISTS cenote_bounced",
+        "CREATE TABLE cenote_bounced (id int PRIMARY KEY, text text)",
+    ] {
+        sqlx::query(sql).execute(&db).await.unwrap();
+    }
+
+    let tasks = (0..40).map(|nth: i32| {
+        let db = db.clone();
+        tokio::spawn(async move {
+            for round in 0..5 {
+                // Different texts and types, so that a mixed up statement is seen.
+                let sum: i32 = sqlx::query_scalar("SELECT $1 + $2")
+                    .bind(nth)
+                    .bind(round)
+                    .fetch_one(&db)
+                    .await?;
+                assert_eq!(sum, nth + round);
+                let text: String = sqlx::query_scalar("SELECT $1 || 'x'")
+                    .bind(nth.to_string())
+                    .fetch_one(&db)
+                    .await?;
+                assert_eq!(text, format!("{nth}x"));
+            }
+            db.transaction(|| async {
+                let insert = sqlx::query("INSERT INTO cenote_bounced VALUES ($1, $2)")
+                    .bind(nth)
+                    .bind("kept");
+                insert.execute(&db).await?;
+                if nth % 4 == 0 {
+                    Err(sqlx::Error::RowNotFound)
+                } else {
+                    Ok(())
+                }
+            })
+            .await
+        })
+    });
+    let mut kept = 0;
+    for task in tasks.collect::<Vec<_>>() {
+        match task.await.unwrap() {
+            Ok(()) => kept += 1,
+            Err(sqlx::Error::RowNotFound) => {}
+            Err(error) => panic!("{error}"),
+        }
+    }
+
+    let rows: i64 = sqlx::query_scalar("SELECT count(*) FROM cenote_bounced WHERE text = $1")
+        .bind("kept")
+        .fetch_one(&db)
+        .await
+        .unwrap();
+    assert_eq!((rows, kept), (30, 30));
+    assert!(db.pool().status().opened > 2, "more clients than servers");
+}
+
+#[tokio::test]
+async fn an_error_behind_it_leaves_no_transaction_open() {
+    let (_bouncer, db) = bounced();
+
+    for _ in 0..5 {
+        let error = sqlx::query("SELECT 1 / $1")
+            .bind(0)
+            .execute(&db)
+            .await
+            .unwrap_err();
+        assert_eq!(error.as_database_error().unwrap().code().unwrap(), "22012");
+        let sleeping = sqlx::query("SELECT pg_sleep($1)")
+            .bind(0.5_f64)
+            .execute(&db);
+        assert!(
+            tokio::time::timeout(Duration::from_millis(50), sleeping)
+                .await
+                .is_err()
+        );
+    }
+
+    let one: i32 = sqlx::query_scalar("SELECT $1")
+        .bind(1)
+        .fetch_one(&db)
+        .await
+        .unwrap();
+    assert_eq!(one, 1);
+}

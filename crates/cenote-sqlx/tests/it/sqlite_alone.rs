@@ -1,0 +1,243 @@
+//! SQLite alone: its defaults, and one writer among many readers.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use cenote_sqlx::{BuildError, Class, Db};
+use sqlx::Sqlite;
+
+use crate::world::sqlite as world;
+
+async fn text(db: &Db<Sqlite>, sql: &'static str) -> String {
+    sqlx::query_scalar(sql).fetch_one(db).await.unwrap()
+}
+
+async fn number(db: &Db<Sqlite>, sql: &'static str) -> i64 {
+    sqlx::query_scalar(sql).fetch_one(db).await.unwrap()
+}
+
+#[tokio::test]
+async fn a_url_gets_defaults_that_are_good_under_concurrency() {
+    let (builder, _home) = world::builder();
+    let db = builder.build().unwrap();
+
+    assert_eq!(text(&db, "PRAGMA journal_mode").await, "wal");
+    assert_eq!(number(&db, "PRAGMA foreign_keys").await, 1);
+    assert_eq!(number(&db, "PRAGMA busy_timeout").await, 5000);
+    assert_eq!(number(&db, "PRAGMA synchronous").await, 1);
+}
+
+#[tokio::test]
+async fn options_of_sqlx_are_left_as_they_are() {
+    let home = tempfile::tempdir().unwrap();
+    let options = sqlx::sqlite::SqliteConnectOptions::new()
+        .filename(home.path().join("own.db"))
+        .create_if_missing(true)
+        .journal_mode(sqlx::sqlite::SqliteJournalMode::Delete)
+        .busy_timeout(Duration::from_millis(815));
+    let db = Db::with_options(options).build().unwrap();
+
+    assert_eq!(text(&db, "PRAGMA journal_mode").await, "delete");
+    assert_eq!(number(&db, "PRAGMA busy_timeout").await, 815);
+}
+
+#[tokio::test]
+async fn a_database_in_memory_has_one_connection_and_keeps_it() {
+    for url in [
+        "sqlite::memory:",
+        "sqlite://:memory:",
+        "sqlite://any?mode=memory",
+    ] {
+        let refused = Db::sqlite(url).build().unwrap_err();
+        assert!(
+            matches!(refused, BuildError::InMemory { max_size: 10 }),
+            "{url}: {refused:?}"
+        );
+        assert!(
+            refused
+                .to_string()
+                .contains("set `max_size` to 1, or use a file"),
+            "{refused}"
+        );
+    }
+
+    let db = Db::sqlite("sqlite::memory:?cenote.max_size=1")
+        .build()
+        .unwrap();
+    sqlx::query("CREATE TABLE t (a INTEGER)")
+        .execute(&db)
+        .await
+        .unwrap();
+    assert_eq!(number(&db, "SELECT count(*) FROM t").await, 0);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn many_writers_never_see_a_locked_database() {
+    let (builder, _home) = world::builder();
+    // With no patience of its own, every collision would be an error at once.
+    let db = builder
+        .max_size(8)
+        .acquire_timeout(Duration::from_secs(60))
+        .setting("PRAGMA busy_timeout = 0");
+    let db = Arc::new(db.build().unwrap());
+    sqlx::query("CREATE TABLE t (a INTEGER)")
+        .execute(&*db)
+        .await
+        .unwrap();
+
+    let writers = (0..100).map(|nth| {
+        let db = db.clone();
+        tokio::spawn(async move {
+            if nth % 2 == 0 {
+                return sqlx::query("INSERT INTO t VALUES (1)")
+                    .execute(&*db)
+                    .await
+                    .map(drop);
+            }
+            let work = db.transaction(|| async {
+                number(&db, "SELECT count(*) FROM t").await;
+                sqlx::query("INSERT INTO t VALUES (1)")
+                    .execute(&*db)
+                    .await
+                    .map(drop)
+            });
+            work.await
+        })
+    });
+    for writer in writers.collect::<Vec<_>>() {
+        writer.await.unwrap().unwrap();
+    }
+
+    assert_eq!(number(&db, "SELECT count(*) FROM t").await, 100);
+}
+
+#[tokio::test]
+async fn readers_go_on_while_one_writes() {
+    let (builder, _home) = world::builder();
+    let db = builder.max_size(4).build().unwrap();
+    sqlx::query("CREATE TABLE t (a INTEGER)")
+        .execute(&db)
+        .await
+        .unwrap();
+    let mut writing = db.begin().await.unwrap();
+    sqlx::query("INSERT INTO t VALUES (1)")
+        .execute(&mut writing)
+        .await
+        .unwrap();
+
+    let reading = tokio::time::timeout(
+        Duration::from_secs(2),
+        number(&db, "SELECT count(*) FROM t"),
+    );
+
+    assert_eq!(reading.await.expect("no reader waits for a writer"), 0);
+    writing.commit().await.unwrap();
+    assert_eq!(number(&db, "SELECT count(*) FROM t").await, 1);
+}
+
+#[tokio::test]
+async fn a_writer_that_waits_too_long_is_told_who_writes() {
+    let (builder, _home) = world::builder();
+    let db = builder
+        .acquire_timeout(Duration::from_secs(1))
+        .name("books".into())
+        .build()
+        .unwrap();
+    let _writing = db.begin().await.unwrap();
+
+    let error = sqlx::query("CREATE TABLE t (a INTEGER)")
+        .execute(&db)
+        .await
+        .unwrap_err();
+
+    let shown = error.to_string();
+    assert_eq!(Db::<Sqlite>::classify(&error), Class::Refused);
+    assert!(
+        shown.contains("books (writer)") && shown.contains("1 of 1 in use"),
+        "{shown}"
+    );
+}
+
+#[tokio::test]
+async fn the_right_to_write_comes_back_from_a_transaction_that_was_dropped() {
+    let (builder, _home) = world::builder();
+    let db = builder
+        .acquire_timeout(Duration::from_secs(5))
+        .build()
+        .unwrap();
+    sqlx::query("CREATE TABLE t (a INTEGER)")
+        .execute(&db)
+        .await
+        .unwrap();
+    for _ in 0..5 {
+        let mut dropped = db.begin().await.unwrap();
+        sqlx::query("INSERT INTO t VALUES (1)")
+            .execute(&mut dropped)
+            .await
+            .unwrap();
+        drop(dropped);
+    }
+
+    sqlx::query("INSERT INTO t VALUES (2)")
+        .execute(&db)
+        .await
+        .unwrap();
+
+    assert_eq!(number(&db, "SELECT count(*) FROM t").await, 1);
+}
+
+#[tokio::test]
+async fn a_statement_that_nobody_waits_for_is_given_up() {
+    let (builder, _home) = world::builder();
+    let db = builder
+        .max_size(1)
+        .acquire_timeout(Duration::from_secs(20))
+        .build()
+        .unwrap();
+    let endless =
+        "WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n) SELECT count(*) FROM n";
+
+    let dropped = tokio::time::timeout(Duration::from_millis(100), number(&db, endless));
+    assert!(dropped.await.is_err());
+
+    assert_eq!(number(&db, "SELECT 815").await, 815);
+    assert_eq!(db.pool().status().opened, 1, "the connection is kept");
+}
+
+#[tokio::test]
+async fn nothing_is_written_after_the_database_gave_a_transaction_up() {
+    let (builder, _home) = world::builder();
+    let db = builder.max_size(1).build().unwrap();
+    sqlx::query("CREATE TABLE t (a BLOB)")
+        .execute(&db)
+        .await
+        .unwrap();
+
+    let work = db.transaction(async || {
+        sqlx::query("INSERT INTO t VALUES (1)").execute(&db).await?;
+        sqlx::query("PRAGMA max_page_count = 3")
+            .execute(&db)
+            .await?;
+        let full = sqlx::query("INSERT INTO t VALUES (zeroblob(1000000))")
+            .execute(&db)
+            .await;
+        assert_eq!(
+            full.unwrap_err()
+                .as_database_error()
+                .unwrap()
+                .code()
+                .unwrap(),
+            "13"
+        );
+        assert!(
+            sqlx::query("INSERT INTO t VALUES (2)")
+                .execute(&db)
+                .await
+                .is_err()
+        );
+        Ok::<_, sqlx::Error>(())
+    });
+
+    assert!(work.await.is_err());
+    assert_eq!(number(&db, "SELECT count(*) FROM t").await, 0);
+}

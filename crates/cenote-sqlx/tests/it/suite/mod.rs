@@ -1,0 +1,108 @@
+//! What must hold on every database.
+
+mod cancellation;
+mod hygiene;
+mod money;
+mod nesting;
+mod statements;
+mod transactions;
+
+use std::time::Duration;
+
+use cenote_sqlx::Builder;
+
+use super::world::{self, DB, Db, Home};
+
+/// A database with a table of its own: `id`, `amount`.
+struct Rig {
+    db: Db,
+    table: String,
+    _home: Home,
+}
+
+impl Rig {
+    /// `name` is the table's, and of one test only.
+    async fn new(name: &str) -> Self {
+        Self::with(name, |builder| builder).await
+    }
+
+    async fn with(name: &str, dress: impl FnOnce(Builder<DB>) -> Builder<DB>) -> Self {
+        let (builder, home) = world::builder();
+        let builder = builder
+            .max_size(4)
+            .acquire_timeout(Duration::from_secs(10))
+            .clean_timeout(Duration::from_secs(20));
+        let db = dress(builder).build().unwrap();
+        let table = format!("cenote_{}_{name}", world_number());
+        let rig = Self {
+            db,
+            table,
+            _home: home,
+        };
+        rig.run("DROP TABLE IF EXISTS {}").await;
+        rig.run("CREATE TABLE {} (id INTEGER PRIMARY KEY, amount BIGINT NOT NULL)")
+            .await;
+        rig
+    }
+
+    /// The statement, with the table's name for `{}`.
+    fn sql(&self, text: &str) -> sqlx::SqlStr {
+        world::sql(&text.replace("{}", &self.table))
+    }
+
+    async fn run(&self, text: &str) {
+        sqlx::raw_sql(self.sql(text))
+            .execute(&self.db)
+            .await
+            .unwrap();
+    }
+
+    async fn insert(&self, id: i32) -> Result<(), sqlx::Error> {
+        let sql = self.sql("INSERT INTO {} (id, amount) VALUES (?, 1)");
+        sqlx::query(sql).bind(id).execute(&self.db).await.map(drop)
+    }
+
+    /// The ids, in order.
+    async fn ids(&self) -> Vec<i32> {
+        let sql = self.sql("SELECT id FROM {} ORDER BY id");
+        sqlx::query_scalar(sql).fetch_all(&self.db).await.unwrap()
+    }
+
+    /// Nothing is out, nothing is lost: every connection can be had, and none has a transaction open or a changed session.
+    async fn assert_clean(&self) {
+        let max_size = self.db.pool().status().max_size;
+        let mut leases = Vec::new();
+        for _ in 0..max_size {
+            let mut lease = self.db.acquire().await.unwrap();
+            let changed: i64 = sqlx::query_scalar(world::CHANGED)
+                .fetch_one(&mut lease)
+                .await
+                .unwrap();
+            assert_eq!(changed, 0, "a changed session was lent");
+            leases.push(lease);
+        }
+        let tables = self.sql("SELECT count(*) FROM {}");
+        for lease in &mut leases {
+            // A transaction that was left open would make this one fail or nest.
+            let mut transaction = sqlx::Connection::begin(&mut **lease).await.unwrap();
+            let _: i64 = sqlx::query_scalar(tables.clone())
+                .fetch_one(&mut *transaction)
+                .await
+                .unwrap();
+            transaction.rollback().await.unwrap();
+        }
+    }
+}
+
+/// The first number that a statement gives.
+async fn number(db: &Db, sql: &str) -> Result<i64, sqlx::Error> {
+    sqlx::query_scalar(world::sql(sql)).fetch_one(db).await
+}
+
+/// So that two copies of this repository can be tested at the same time on one server.
+fn world_number() -> u16 {
+    let place = env!("CARGO_MANIFEST_DIR").bytes();
+    place.fold(7, |number, byte| {
+        number.wrapping_mul(31).wrapping_add(byte.into())
+    })
+}

@@ -1,0 +1,37 @@
+//! What the suite needs to know of each database.
+
+pub(crate) mod mysql;
+pub(crate) mod postgres;
+pub(crate) mod sqlite;
+
+use std::io;
+use std::sync::OnceLock;
+
+use cenote_servers::Found;
+
+/// The address of a real server, which is found once. Nobody there, and none to be had: a loud failure.
+fn server(found: &'static OnceLock<Found>, find: fn() -> io::Result<Found>) -> &'static str {
+    let found = found.get_or_init(|| find().unwrap_or_else(|error| panic!("{error}")));
+    found.url()
+}
+
+/// `?` as PostgreSQL writes it.
+pub(crate) fn numbered(sql: &str) -> String {
+    let mut parts = sql.split('?');
+    let mut numbered = parts.next().unwrap_or_default().to_owned();
+    for (index, part) in parts.enumerate() {
+        numbered.push_str(&format!("${}{part}", index + 1));
+    }
+    numbered
+}
+
+/// The same server, for somebody else.
+pub(crate) fn as_user(url: &str, user: &str) -> String {
+    let (scheme, rest) = url.split_once("://").expect("a URL has a scheme");
+    let (_, server) = rest.split_once('@').expect("the URLs of tests name a user");
+    format!("{scheme}://{user}@{server}")
+}
+
+fn safe(text: String) -> sqlx::SqlStr {
+    sqlx::SqlSafeStr::into_sql_str(sqlx::AssertSqlSafe(text))
+}

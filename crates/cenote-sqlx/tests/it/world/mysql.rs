@@ -1,0 +1,67 @@
+//! MySQL and MariaDB.
+
+use std::sync::OnceLock;
+
+use cenote_servers::Found;
+use cenote_sqlx::Builder;
+use sqlx::Connection;
+
+pub(crate) type DB = sqlx::MySql;
+pub(crate) type Db = cenote_sqlx::Db<DB>;
+
+/// Nothing to keep.
+pub(crate) type Home = ();
+
+pub(crate) fn url() -> String {
+    static FOUND: OnceLock<Found> = OnceLock::new();
+    static URL: OnceLock<String> = OnceLock::new();
+    let server = super::server(&FOUND, cenote_servers::mariadb::find);
+    URL.get_or_init(|| with_database(server)).clone()
+}
+
+/// A server that was named without a database, or was just started, has none to test in: it gets one.
+fn with_database(server: &'static str) -> String {
+    let (_, address) = server.split_once("://").expect("a URL has a scheme");
+    let path = address.split_once('/').map_or("", |(_, path)| path);
+    if !path.is_empty() {
+        return server.to_owned();
+    }
+    let create = async move {
+        let mut connection = sqlx::MySqlConnection::connect(server).await.unwrap();
+        let sql = "CREATE DATABASE IF NOT EXISTS cenote_test";
+        sqlx::query(sql).execute(&mut connection).await.unwrap();
+    };
+    // On a thread of its own: this may be called inside a runtime.
+    let runtime = || {
+        tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+    };
+    let created = std::thread::spawn(move || runtime().unwrap().block_on(create));
+    created.join().expect("a database can be created");
+    format!("{}/cenote_test", server.trim_end_matches('/'))
+}
+
+pub(crate) fn builder() -> (Builder<DB>, Home) {
+    (Db::mysql(url()), ())
+}
+
+pub(crate) fn sql(text: &str) -> sqlx::SqlStr {
+    super::safe(text.to_owned())
+}
+
+/// Runs for this long.
+pub(crate) fn slow(seconds: u32) -> String {
+    format!("SELECT CAST(SLEEP({seconds}) AS SIGNED)")
+}
+
+/// Many rows.
+pub(crate) const MANY: &str = "WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < 900) \
+                        SELECT CAST(n.n AS SIGNED) FROM n, (SELECT n FROM n WHERE n < 100) AS m";
+/// Changes the session, and how the change is seen.
+pub(crate) const CHANGE: &str = "SET @changed = 1";
+pub(crate) const CHANGED: &str = "SELECT CAST(COALESCE(@changed, 0) AS SIGNED)";
+/// Who runs this connection, how it is killed, and what a sum is read as.
+pub(crate) const WHO: Option<&str> = Some("SELECT CAST(CONNECTION_ID() AS SIGNED)");
+pub(crate) const KILL: &str = "KILL {}";
+pub(crate) const SUM: &str = "SELECT CAST(SUM(amount) AS SIGNED) FROM {}";

@@ -1,0 +1,262 @@
+//! The scope: what it holds, and how it ends.
+
+use std::panic::AssertUnwindSafe;
+
+use cenote::{Bound, Lease, Scope, scope};
+use cenote_testkit::clock::settle;
+use cenote_testkit::{Rig, cut};
+
+/// Binds and pins, and leaves it in the scope. The number of the resource.
+async fn pin(rig: &Rig) -> u64 {
+    let mut bound = rig.pool.bind().await.expect("the pool has a resource");
+    assert!(Bound::pin(&mut bound));
+    Lease::id(&bound)
+}
+
+#[tokio::test(start_paused = true)]
+async fn outside_any_scope_each_use_is_an_acquire() {
+    let rig = Rig::with_max_size(2);
+
+    let mut bound = rig.pool.bind().await.unwrap();
+
+    assert!(!Bound::pin(&mut bound), "there is nothing to pin it to");
+    drop(bound);
+    assert_eq!((rig.pool.status().idle, rig.pool.status().acquired), (1, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_scope_that_touches_nothing_acquires_nothing() {
+    let rig = Rig::with_max_size(1);
+
+    scope(async {}).await;
+
+    assert_eq!(rig.pool.status().acquired, 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_not_pinned_goes_back_after_each_use() {
+    let rig = Rig::with_max_size(1);
+
+    scope(async {
+        drop(rig.pool.bind().await.unwrap());
+
+        assert_eq!(rig.pool.status().idle, 1);
+        assert!(!Scope::current().unwrap().is_pinned(&rig.pool));
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_pinned_is_met_again_until_the_scope_ends() {
+    let rig = Rig::with_max_size(3);
+
+    scope(async {
+        let id = pin(&rig).await;
+
+        assert_eq!(rig.pool.status().in_use, 1);
+        assert!(Scope::current().unwrap().is_pinned(&rig.pool));
+        for _ in 0..3 {
+            assert_eq!(Lease::id(&rig.pool.bind().await.unwrap()), id);
+        }
+    })
+    .await;
+
+    let status = rig.pool.status();
+    assert_eq!((status.idle, status.acquired, status.released), (1, 1, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn pins_are_counted() {
+    let rig = Rig::with_max_size(1);
+
+    scope(async {
+        let mut bound = rig.pool.bind().await.unwrap();
+        assert!(Bound::pin(&mut bound) && Bound::pin(&mut bound));
+        drop(bound);
+        assert_eq!(rig.pool.status().in_use, 1);
+
+        let mut bound = rig.pool.bind().await.unwrap();
+        Bound::unpin(&mut bound);
+        drop(bound);
+        assert_eq!(rig.pool.status().in_use, 1, "one pin is left");
+
+        let mut bound = rig.pool.bind().await.unwrap();
+        Bound::unpin(&mut bound);
+        drop(bound);
+        assert_eq!(rig.pool.status().idle, 1);
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_scope_ends_by_error_panic_and_cancellation() {
+    let rig = Rig::with_max_size(1);
+
+    let failed: Result<(), &str> = scope(async {
+        pin(&rig).await;
+        Err("no")
+    })
+    .await;
+    assert_eq!((failed, rig.pool.status().idle), (Err("no"), 1));
+
+    let panicking = scope(async {
+        pin(&rig).await;
+        panic!("on purpose");
+    });
+    let caught = futures_catch(panicking).await;
+    assert!(caught.is_err());
+    assert_eq!(rig.pool.status().idle, 1);
+
+    let cancelled = cut(
+        1,
+        scope(async {
+            pin(&rig).await;
+            assert_eq!(rig.pool.status().in_use, 1);
+            std::future::pending::<()>().await;
+        }),
+    );
+    assert!(cancelled.await.is_none());
+    assert_eq!(rig.pool.status().idle, 1);
+    rig.assert_full_service().await;
+}
+
+/// Polls `future` and catches its panic.
+async fn futures_catch<F: Future>(future: F) -> std::thread::Result<F::Output> {
+    let mut future = Box::pin(future);
+    std::future::poll_fn(|context| {
+        let polled = std::panic::catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(context)));
+        match polled {
+            Ok(poll) => poll.map(Ok),
+            Err(panic) => std::task::Poll::Ready(Err(panic)),
+        }
+    })
+    .await
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_task_that_is_spawned_inside_does_not_inherit_the_scope() {
+    let rig = std::sync::Arc::new(Rig::with_max_size(2));
+
+    scope(async {
+        let id = pin(&rig).await;
+        let inner = rig.clone();
+
+        let child = tokio::spawn(async move { Lease::id(&inner.pool.bind().await.unwrap()) });
+
+        assert_ne!(child.await.unwrap(), id);
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_scope_can_be_handed_to_another_task() {
+    let rig = std::sync::Arc::new(Rig::with_max_size(2));
+
+    scope(async {
+        let id = pin(&rig).await;
+        let (inner, handle) = (rig.clone(), Scope::current().unwrap());
+
+        let child = tokio::spawn(async move {
+            let bind = handle.run(async { Lease::id(&inner.pool.bind().await.unwrap()) });
+            bind.await
+        });
+
+        assert_eq!(child.await.unwrap(), id);
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_handle_that_outlives_its_scope_is_outside_any() {
+    let rig = Rig::with_max_size(2);
+
+    let handle = scope(async {
+        pin(&rig).await;
+        Scope::current().unwrap()
+    })
+    .await;
+
+    assert_eq!(rig.pool.status().idle, 1, "the handle keeps nothing");
+    handle
+        .run(async {
+            let mut bound = rig.pool.bind().await.unwrap();
+            assert!(!Bound::pin(&mut bound));
+        })
+        .await;
+    assert_eq!(rig.pool.status().idle, 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_in_use_when_its_scope_ends_goes_back_after_its_use() {
+    let rig = Rig::with_max_size(1);
+
+    let kept = scope(async {
+        pin(&rig).await;
+        rig.pool.bind().await.unwrap()
+    })
+    .await;
+
+    assert_eq!(rig.pool.status().in_use, 1);
+    drop(kept);
+    assert_eq!(rig.pool.status().idle, 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_scope_without_its_function_ends_with_its_last_handle() {
+    let rig = Rig::with_max_size(1);
+    let handle = Scope::new();
+
+    handle.run(pin(&rig)).await;
+    assert_eq!(rig.pool.status().in_use, 1);
+    drop(handle);
+
+    assert_eq!(rig.pool.status().idle, 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_inner_scope_has_seats_of_its_own() {
+    let rig = Rig::with_max_size(2);
+
+    scope(async {
+        let outer = pin(&rig).await;
+        let inner = scope(pin(&rig)).await;
+
+        assert_ne!(inner, outer);
+        assert_eq!(Lease::id(&rig.pool.bind().await.unwrap()), outer);
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn two_pools_have_two_seats_in_one_scope() {
+    let (one, other) = (Rig::with_max_size(1), Rig::with_max_size(1));
+
+    scope(async {
+        pin(&one).await;
+        pin(&other).await;
+
+        assert_eq!(
+            (one.pool.status().in_use, other.pool.status().in_use),
+            (1, 1)
+        );
+    })
+    .await;
+
+    assert_eq!((one.pool.status().idle, other.pool.status().idle), (1, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_scope_keeps_no_pool_open() {
+    let rig = Rig::with_max_size(1);
+    let backend = rig.backend.clone();
+
+    scope(async {
+        pin(&rig).await;
+        drop(rig);
+        assert_eq!(backend.alive(), 1, "its lease is still out");
+    })
+    .await;
+    settle().await;
+
+    assert_eq!(backend.alive(), 0);
+}

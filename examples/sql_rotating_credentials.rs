@@ -1,0 +1,58 @@
+//! How do I connect with a password that changes? Run: cargo run -p cenote-examples --example sql_rotating_credentials
+//!
+//! The provider is asked whenever a connection is opened. When a secret is revoked, `invalidate` retires what was opened with it. No server is
+//! needed to see it: nobody listens where this connects to.
+
+use std::error::Error;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use cenote_sqlx::{Credentials, Db, pool_error};
+
+/// Stands for a vault, or the token service of a cloud.
+#[derive(Default)]
+struct Vault {
+    asked: AtomicU32,
+}
+
+impl Vault {
+    async fn secret(&self) -> Result<Credentials, &'static str> {
+        let nth = self.asked.fetch_add(1, Ordering::Relaxed) + 1;
+        if nth == 3 {
+            return Err("the vault is sealed");
+        }
+        println!("the vault gives password {nth}");
+        Ok(Credentials::new("app", format!("password-{nth}")))
+    }
+}
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Box<dyn Error>> {
+    let vault = Arc::new(Vault::default());
+    let provider = Arc::clone(&vault);
+    let db = Db::postgres("postgres://127.0.0.1:1/shop")
+        .name("shop".into())
+        .credentials(move || {
+            let vault = Arc::clone(&provider);
+            async move { vault.secret().await }
+        })
+        .build()?;
+    assert_eq!(
+        vault.asked.load(Ordering::Relaxed),
+        0,
+        "building opens nothing"
+    );
+
+    for nth in 1..=3 {
+        let error = db.acquire().await.expect_err("nobody listens there");
+        assert_eq!(vault.asked.load(Ordering::Relaxed), nth);
+        let shown = format!("{:?}", pool_error(&error));
+        assert!(!shown.contains("password-"), "no error tells a password");
+        assert_eq!(shown.contains("the vault is sealed"), nth == 3);
+        println!("{error}");
+    }
+
+    // In your program: when the old secret is revoked.
+    db.pool().invalidate();
+    Ok(())
+}
