@@ -1,7 +1,7 @@
 //! `cargo xtask gate`: all that must hold before a commit, in order, stopping at the first failure.
 
 use crate::command::{Cargo, Outcome, now};
-use crate::{features, model, test, tidy};
+use crate::{bench, features, model, test, tidy};
 
 type Step = (&'static str, fn() -> Outcome);
 
@@ -12,6 +12,7 @@ const STEPS: &[Step] = &[
     }),
     ("test", || test::run(&[])),
     ("model", model::run),
+    ("guard", bench::guard),
     ("doc", || {
         let doc = Cargo::new("doc --workspace --no-deps --all-features");
         doc.variable("RUSTDOCFLAGS", "-D warnings").run()

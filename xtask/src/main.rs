@@ -1,5 +1,6 @@
 //! `cargo xtask`: what the workspace does to itself. Standard library only, `cenote-servers` included, so that it builds in seconds.
 
+mod bench;
 mod command;
 mod features;
 mod fuzz;
@@ -20,7 +21,7 @@ use std::process::ExitCode;
 const COMMANDS: &str = "\
 commands:
   cargo xtask test [FILTER...]  run all tests, doc tests and examples; with a filter, only the tests it names
-  cargo xtask gate              all that must hold before a commit: fmt, clippy, test, model, doc, features, tidy
+  cargo xtask gate              all that must hold before a commit: fmt, clippy, test, model, guard, doc, features, tidy
   cargo xtask model [--long]    play the core's threads and tasks in many orders; with --long, in many more, and under Miri
   cargo xtask sim [--seeds N] [--from K] | --seed S
                                 play seeds of the whole-pool simulation; one alone prints its story
@@ -29,6 +30,8 @@ commands:
   cargo xtask fuzz [--minutes N | --cases N]
                                 make up configurations and ledger histories
   cargo xtask mutants [GLOB...] change the core, or the files named, in one place after another; say which change no test notices
+  cargo xtask bench [SCENARIO...] [--quick] [--json FILE] [--write] | --guard
+                                measure cenote beside its peers; the guard only counts its instructions
   cargo xtask tidy              look for broken absences and stale claims";
 
 fn main() -> ExitCode {
@@ -48,6 +51,7 @@ fn main() -> ExitCode {
         ["sim", args @ ..] => sim::run(args),
         ["soak", args @ ..] => soak::run(args),
         ["fuzz", args @ ..] => fuzz::run(args),
+        ["bench", args @ ..] => bench::run(args),
         ["gate"] => gate::run(),
         ["model"] => model::run(),
         ["model", "--long"] => model::run_long(),

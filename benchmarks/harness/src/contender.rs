@@ -1,0 +1,61 @@
+//! Who takes part: each pool's rounds as plain functions, so that they can stand in one list. Behind the call nothing is dynamic.
+
+use std::time::Duration;
+
+use crate::peer::{Kind, Peer};
+use crate::results::Figure;
+use crate::runtime::Runtime;
+use crate::scenarios::trips::{Load, Took};
+use crate::scenarios::{blocking, cold, crowd, heap, storm, timeouts, trips};
+
+/// One pool or floor.
+#[derive(Clone, Copy, Debug)]
+pub struct Contender {
+    /// As it stands in the tables.
+    pub name: &'static str,
+    /// Where it can take part.
+    pub kind: Kind,
+    /// S1 to S3.
+    pub trips: fn(Runtime, Load, u32) -> Took,
+    /// S4.
+    pub crowd: fn(Runtime, Duration) -> Vec<Figure>,
+    /// S5.
+    pub timeouts: fn(Runtime) -> Vec<Figure>,
+    /// S6.
+    pub storm: fn(Runtime, u64) -> Vec<Figure>,
+    /// S7, under a tool that counts.
+    pub bare_trips: fn(u32),
+    /// S8.
+    pub heap: fn(heap::Meter) -> Vec<Figure>,
+    /// S8, where tasks wait.
+    pub heap_in_crowd: fn(heap::Meter) -> Vec<Figure>,
+    /// S9.
+    pub cold: fn(Runtime) -> Vec<Figure>,
+    /// S10.
+    pub impatient: fn(Runtime) -> Vec<Figure>,
+    /// S11.
+    pub blocking: fn(usize, u32) -> Took,
+    /// S12.
+    pub many: fn(heap::Meter, Duration) -> Vec<Figure>,
+}
+
+impl Contender {
+    /// All that can be asked of that pool.
+    pub const fn new<P: Peer>() -> Self {
+        Self {
+            name: P::NAME,
+            kind: P::KIND,
+            trips: trips::round::<P>,
+            crowd: crowd::round::<P>,
+            timeouts: timeouts::round::<P>,
+            storm: storm::round::<P>,
+            bare_trips: trips::bare::<P>,
+            heap: heap::idle::<P>,
+            heap_in_crowd: heap::crowd::<P>,
+            cold: cold::start::<P>,
+            impatient: cold::impatient::<P>,
+            blocking: blocking::round::<P>,
+            many: heap::many::<P>,
+        }
+    }
+}

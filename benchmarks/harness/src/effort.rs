@@ -1,0 +1,34 @@
+//! How much is done for one figure.
+
+use std::time::Duration;
+
+/// How much is done for one figure.
+#[derive(Clone, Copy, Debug)]
+pub struct Effort {
+    /// For a first look.
+    pub quick: bool,
+    /// Of the order of the rounds, and of the storm.
+    pub seed: u64,
+}
+
+impl Effort {
+    /// How many rounds each pool plays that counts trips.
+    pub fn rounds(self) -> usize {
+        if self.quick { 9 } else { 31 }
+    }
+
+    /// About how long such a round takes.
+    pub fn round(self) -> Duration {
+        Duration::from_millis(if self.quick { 3 } else { 10 })
+    }
+
+    /// How many rounds of what takes longer.
+    pub fn long_rounds(self) -> usize {
+        if self.quick { 1 } else { 5 }
+    }
+
+    /// How long a crowd is watched, and how long idle pools are.
+    pub fn watch(self) -> Duration {
+        Duration::from_millis(if self.quick { 300 } else { 1000 })
+    }
+}

@@ -1,0 +1,18 @@
+//! The scenarios, and the peers that play them. It does not know cenote, so that a change of cenote does not compile all peers again.
+
+pub mod backend;
+pub mod bounded;
+pub mod child;
+pub mod clock;
+pub mod contender;
+pub mod effort;
+pub mod peer;
+#[cfg(feature = "peers")]
+pub mod peers;
+pub mod progress;
+pub mod report;
+pub mod results;
+pub mod rounds;
+pub mod runtime;
+pub mod scenarios;
+pub mod stats;

@@ -1,0 +1,9 @@
+//! What was measured, for people and for machines.
+
+pub mod chart;
+pub mod document;
+pub mod machine;
+pub mod summary;
+pub mod table;
+#[cfg(test)]
+mod tests;

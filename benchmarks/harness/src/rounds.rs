@@ -1,0 +1,203 @@
+//! Rounds of all pools in turn, in an order that changes, so that noise hits all alike.
+
+use std::time::Duration;
+
+use crate::bounded::{Trouble, bounded};
+use crate::contender::Contender;
+use crate::effort::Effort;
+use crate::progress::Progress;
+use crate::results::{Figure, Line};
+use crate::scenarios::trips::Took;
+use crate::stats::{median, minimum};
+
+/// A round of trips takes some ten milliseconds; one that takes this long will never end.
+const TRIPS_LIMIT: Duration = Duration::from_secs(5);
+
+/// A round counts if its threads were kept from running for no more of its time than this.
+const QUIET: f64 = 0.05;
+
+/// With fewer quiet rounds than that, the quietest quarter of all is taken, and the table says so.
+const ENOUGH: usize = 3;
+
+/// Noisy rounds are played again, up to so many times.
+const PATIENCE: usize = 4;
+
+/// Where and by whom trips are made.
+#[derive(Clone, Copy, Debug)]
+pub struct Part {
+    /// `S1` and so on.
+    pub scenario: &'static str,
+    /// Where the work runs.
+    pub runtime: &'static str,
+    /// Who make the trips, at once.
+    pub travellers: usize,
+}
+
+/// A round of that many trips by each traveller.
+pub type Play = Box<dyn FnOnce() -> Took + Send>;
+
+/// Nanoseconds per trip, in rounds of equal time.
+pub fn nanos_per_trip(
+    part: Part,
+    contenders: &[Contender],
+    effort: Effort,
+    play: impl Fn(&Contender, u32) -> Play,
+) -> Vec<Line> {
+    let mut progress = Progress::new(part.scenario, part.runtime, effort.rounds());
+    let mut entrants: Vec<Entrant> = contenders.iter().map(|&it| Entrant::new(it)).collect();
+    for entrant in &mut entrants {
+        entrant.calibrate(part, effort, &play);
+    }
+    let mut random = fastrand::Rng::with_seed(effort.seed);
+    for turn in 0..PATIENCE * effort.rounds() {
+        let mut order: Vec<&mut Entrant> = entrants.iter_mut().collect();
+        order.retain(|entrant| entrant.wants_more(effort));
+        random.shuffle(&mut order);
+        for entrant in order {
+            entrant.play(part, &play);
+        }
+        if turn < effort.rounds() {
+            progress.step();
+        }
+    }
+    let lines = entrants.into_iter().map(|entrant| Line {
+        scenario: part.scenario,
+        runtime: part.runtime,
+        pool: entrant.contender.name,
+        outcome: entrant.figures(),
+    });
+    lines.collect()
+}
+
+/// A pool and what its rounds gave so far.
+struct Entrant {
+    contender: Contender,
+    /// By each traveller in one round.
+    trips: u32,
+    rounds: Vec<Round>,
+    trouble: Option<Trouble>,
+}
+
+struct Round {
+    /// Per trip.
+    nanos: f64,
+    /// How many processors worked at once.
+    cores: f64,
+    /// The part of its time for which its threads were kept from running.
+    noise: f64,
+}
+
+impl Entrant {
+    fn new(contender: Contender) -> Self {
+        Self {
+            contender,
+            trips: 0,
+            rounds: Vec::new(),
+            trouble: None,
+        }
+    }
+
+    /// Equal time for each: a slow pool makes fewer trips.
+    fn calibrate(&mut self, part: Part, effort: Effort, play: &impl Fn(&Contender, u32) -> Play) {
+        self.trips = 2_000 / part.travellers as u32;
+        self.play(part, play);
+        if let Some(round) = self.rounds.pop() {
+            let trips = effort.round().as_nanos() as f64 / round.nanos / part.travellers as f64;
+            self.trips = trips.clamp(16.0, 1e6) as u32;
+        }
+    }
+
+    fn play(&mut self, part: Part, play: &impl Fn(&Contender, u32) -> Play) {
+        let all = f64::from(self.trips) * part.travellers as f64;
+        match bounded(TRIPS_LIMIT, play(&self.contender, self.trips)) {
+            Ok(took) => self.rounds.push(Round::new(took, all)),
+            Err(trouble) => self.trouble = Some(trouble),
+        }
+    }
+
+    fn wants_more(&self, effort: Effort) -> bool {
+        self.trouble.is_none() && self.quiet() < effort.rounds()
+    }
+
+    fn quiet(&self) -> usize {
+        let quiet = self.rounds.iter().filter(|round| round.noise <= QUIET);
+        quiet.count()
+    }
+
+    fn figures(mut self) -> Result<Vec<Figure>, Trouble> {
+        if let Some(trouble) = self.trouble {
+            return Err(trouble);
+        }
+        let quiet = self.quiet();
+        let taken = if quiet < ENOUGH {
+            self.rounds.len().div_ceil(4)
+        } else {
+            quiet
+        };
+        self.rounds
+            .sort_by(|one, other| one.noise.total_cmp(&other.noise));
+        self.rounds.truncate(taken);
+        let nanos: Vec<f64> = self.rounds.iter().map(|round| round.nanos).collect();
+        let cores: Vec<f64> = self.rounds.iter().map(|round| round.cores).collect();
+        Ok(vec![
+            ("ns", median(&nanos).unwrap_or(f64::NAN)),
+            ("ns min", minimum(&nanos).unwrap_or(f64::NAN)),
+            ("cores", median(&cores).unwrap_or(f64::NAN)),
+            ("quiet rounds", quiet as f64),
+        ])
+    }
+}
+
+impl Round {
+    fn new(took: Took, trips: f64) -> Self {
+        let wall = took.wall.as_secs_f64();
+        Self {
+            nanos: wall * 1e9 / trips,
+            cores: took.processors.as_secs_f64() / wall,
+            noise: took.kept_waiting.as_secs_f64() / wall,
+        }
+    }
+}
+
+/// Some rounds of what gives several figures at once. Each figure of all rounds becomes one.
+pub fn repeated(
+    (scenario, runtime): (&'static str, &'static str),
+    contenders: &[Contender],
+    rounds: usize,
+    limit: Duration,
+    combine: fn(&[f64]) -> Option<f64>,
+    play: impl Fn(&Contender, usize) -> Box<dyn FnOnce() -> Vec<Figure> + Send>,
+) -> Vec<Line> {
+    let mut progress = Progress::new(scenario, runtime, rounds * contenders.len());
+    let mut outcomes: Vec<Result<Vec<Vec<Figure>>, Trouble>> =
+        contenders.iter().map(|_| Ok(Vec::new())).collect();
+    for round in 0..rounds {
+        for turn in 0..contenders.len() {
+            // Another begins each time.
+            let turn = (turn + round) % contenders.len();
+            if let Ok(played) = &mut outcomes[turn] {
+                match bounded(limit, play(&contenders[turn], round)) {
+                    Ok(figures) => played.push(figures),
+                    Err(trouble) => outcomes[turn] = Err(trouble),
+                }
+            }
+            progress.step();
+        }
+    }
+    let lines = contenders.iter().zip(outcomes);
+    let lines = lines.map(|(contender, outcome)| Line {
+        scenario,
+        runtime,
+        pool: contender.name,
+        outcome: outcome.map(|played| combined(&played, combine)),
+    });
+    lines.collect()
+}
+
+/// The figures of all rounds, one for each name, in the order of the first.
+fn combined(played: &[Vec<Figure>], combine: fn(&[f64]) -> Option<f64>) -> Vec<Figure> {
+    let first = played.first().cloned().unwrap_or_default();
+    let all = |index: usize| -> Vec<f64> { played.iter().map(|round| round[index].1).collect() };
+    let one = |(index, (name, _))| (name, combine(&all(index)).unwrap_or(f64::NAN));
+    first.into_iter().enumerate().map(one).collect()
+}

@@ -1,0 +1,69 @@
+//! S9 and S10: an empty pool whose connects take 50 ms. Five hundred come at once; or one comes who never waits longer than 10 ms.
+
+use std::time::Duration;
+
+use tokio::task::yield_now;
+use tokio::time::timeout;
+
+use crate::backend::Backend;
+use crate::clock::now;
+use crate::peer::{Peer, Setup};
+use crate::results::Figure;
+use crate::runtime::{Runtime, Work, together};
+
+const TASKS: usize = 500;
+const SIZE: usize = 10;
+const CONNECT: Duration = Duration::from_millis(50);
+const PATIENCE: Duration = Duration::from_millis(10);
+/// Who gave up so often will never succeed.
+const ATTEMPTS: usize = 20;
+
+/// S9: until all were served.
+pub fn start<P: Peer>(runtime: Runtime) -> Vec<Figure> {
+    let setup = setup();
+    let backend = setup.backend.clone();
+    let millis = runtime.run(async move {
+        let pool = P::build(&setup).await;
+        let started = now();
+        let tasks = (0..TASKS).map(|_| -> Work<()> {
+            let pool = pool.clone();
+            Box::pin(async move {
+                let guard = pool.acquire().await;
+                yield_now().await;
+                drop(guard);
+            })
+        });
+        together(tasks.collect()).await;
+        started.elapsed().as_secs_f64() * 1e3
+    });
+    vec![
+        ("ms", millis),
+        ("connects", backend.census().begun() as f64),
+    ]
+}
+
+/// S10: at which attempt it succeeds; infinite if never.
+pub fn impatient<P: Peer>(runtime: Runtime) -> Vec<Figure> {
+    let setup = setup();
+    let backend = setup.backend.clone();
+    let attempt = runtime.run(async move {
+        let pool = P::build(&setup).await;
+        for attempt in 1..=ATTEMPTS {
+            if timeout(PATIENCE, pool.acquire()).await.is_ok() {
+                return attempt as f64;
+            }
+        }
+        f64::INFINITY
+    });
+    vec![
+        ("attempt", attempt),
+        ("connects", backend.census().begun() as f64),
+    ]
+}
+
+fn setup() -> Setup {
+    Setup {
+        backend: Backend::new(CONNECT),
+        ..Setup::of_size(SIZE)
+    }
+}

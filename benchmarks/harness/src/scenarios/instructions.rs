@@ -1,0 +1,55 @@
+//! S7: instructions per trip, counted by callgrind. They repeat, whatever else the machine does.
+
+use std::env;
+use std::process::Command;
+use std::time::Duration;
+
+use crate::bounded::Trouble;
+use crate::child;
+use crate::contender::Contender;
+
+/// More trips do not change the figure.
+const TRIPS: u32 = 4_000;
+
+/// Under callgrind everything is fifty times slower.
+const LIMIT: Duration = Duration::from_secs(120);
+
+/// What the gate lets cenote use for one trip. Lower it when the trip gets cheaper.
+pub const GUARD: f64 = 345.0;
+
+/// Of one trip, as in S1: a process that makes them, less one that makes none.
+pub fn per_trip(contender: &Contender) -> Result<f64, Trouble> {
+    let more = count(contender, TRIPS)?.saturating_sub(count(contender, 0)?);
+    Ok(more as f64 / f64::from(TRIPS))
+}
+
+/// Whether there is a callgrind. If not, what to do.
+pub fn available() -> Result<(), String> {
+    let found = child::run(Command::new("valgrind").arg("--version"), LIMIT);
+    found.map(drop).map_err(|_| {
+        "S7 counts instructions with callgrind, and valgrind is not installed: install the package `valgrind`".to_owned()
+    })
+}
+
+fn count(contender: &Contender, trips: u32) -> Result<u64, Trouble> {
+    let own = env::current_exe().map_err(|error| Trouble::Fails(error.to_string()))?;
+    let mut command = Command::new("valgrind");
+    command
+        .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
+        .arg(own)
+        .args([
+            "--make-trips",
+            &trips.to_string(),
+            "--pools",
+            contender.name,
+        ]);
+    let said = child::run(&mut command, LIMIT)?.stderr;
+    let said = String::from_utf8_lossy(&said);
+    collected(&said).ok_or_else(|| Trouble::Fails("callgrind did not say what it collected".into()))
+}
+
+/// Callgrind says `==123== Collected : 456`.
+fn collected(said: &str) -> Option<u64> {
+    let mut lines = said.lines().filter(|line| line.contains("Collected"));
+    lines.next()?.rsplit(':').next()?.trim().parse().ok()
+}

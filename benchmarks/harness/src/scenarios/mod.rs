@@ -1,0 +1,292 @@
+//! The scenarios by name, and who takes part in which.
+
+pub mod blocking;
+pub mod cold;
+pub mod crowd;
+pub mod heap;
+pub mod instructions;
+pub mod storm;
+pub mod timeouts;
+pub mod trips;
+
+use std::env;
+use std::process::Command;
+use std::time::Duration;
+
+use crate::bounded::Trouble;
+use crate::child;
+use crate::contender::Contender;
+use crate::effort::Effort;
+use crate::peer::Kind;
+use crate::progress::Progress;
+use crate::results::{Figure, Line};
+use crate::rounds::{Part, nanos_per_trip, repeated};
+use crate::runtime::Runtime;
+use crate::stats::{maximum, median};
+
+use trips::{Load, Pause};
+
+/// The longest round takes a second or two; one that takes this long will never end.
+const LIMIT: Duration = Duration::from_secs(20);
+
+/// The lines, or why nothing could be measured.
+pub type Measured = Result<Vec<Line>, String>;
+
+/// One scenario.
+#[derive(Clone, Copy, Debug)]
+pub struct Scenario {
+    /// What is typed.
+    pub name: &'static str,
+    /// What it is, in one line.
+    pub what: &'static str,
+    /// Measures it.
+    pub run: fn(&'static str, &[Contender], Effort) -> Measured,
+}
+
+/// In order.
+pub const ALL: &[Scenario] = &[
+    Scenario {
+        name: "S1",
+        what: "one task, 16 idle",
+        run: |name, all, effort| Ok(trips(name, all, effort, 1, 16, Pause::Never)),
+    },
+    Scenario {
+        name: "S2",
+        what: "16 tasks on 16, a yield after every eighth trip",
+        run: |name, all, effort| Ok(trips(name, all, effort, 16, 16, Pause::NowAndThen)),
+    },
+    Scenario {
+        name: "S2b",
+        what: "16 tasks on 16, no yield: all workers hammer the pool",
+        run: |name, all, effort| Ok(trips(name, all, effort, 16, 16, Pause::Never)),
+    },
+    Scenario {
+        name: "S3",
+        what: "64 tasks on 8, a yield while holding",
+        run: |name, all, effort| Ok(trips(name, all, effort, 64, 8, Pause::Holding)),
+    },
+    Scenario {
+        name: "S4",
+        what: "1,000 tasks on 10, a yield while holding: throughput, waits, fairness",
+        run: |name, all, effort| {
+            let waiting = only(all, Kind::waits);
+            Ok(on_both(name, &waiting, effort, median, |it, runtime, _| {
+                let (round, watch) = (it.crowd, effort.watch());
+                Box::new(move || round(runtime, watch))
+            }))
+        },
+    },
+    Scenario {
+        name: "S5",
+        what: "1,000 acquires at once on an exhausted pool, given up after 1 ms",
+        run: |name, all, effort| {
+            let waiting = only(all, Kind::waits);
+            Ok(on_both(name, &waiting, effort, median, |it, runtime, _| {
+                let round = it.timeouts;
+                Box::new(move || round(runtime))
+            }))
+        },
+    },
+    Scenario {
+        name: "S6",
+        what: "a storm of cancelled acquires, 64 tasks on 8; the worst of all storms",
+        run: |name, all, effort| {
+            let pools = only(all, |kind| kind == Kind::Pool);
+            Ok(on_both(
+                name,
+                &pools,
+                effort,
+                maximum,
+                |it, runtime, turn| {
+                    let (round, seed) = (it.storm, effort.seed + turn as u64);
+                    Box::new(move || round(runtime, seed))
+                },
+            ))
+        },
+    },
+    Scenario {
+        name: "S7",
+        what: "instructions per trip, as in S1, by callgrind",
+        run: instructions,
+    },
+    Scenario {
+        name: "S8",
+        what: "heap of an idle pool of 10, allocations per trip",
+        run: |name, all, _| {
+            let waiting = only(all, Kind::waits);
+            let mut lines = counted((name, "one task"), all, "idle", &heap::IDLE, Duration::ZERO);
+            let part = (name, "64 tasks on 8");
+            lines.extend(counted(
+                part,
+                &waiting,
+                "crowd",
+                &heap::CROWD,
+                Duration::ZERO,
+            ));
+            Ok(lines)
+        },
+    },
+    Scenario {
+        name: "S9",
+        what: "500 tasks at once on an empty pool of 10, a connect takes 50 ms",
+        run: |name, all, effort| {
+            let pools = only(all, |kind| kind == Kind::Pool);
+            Ok(on_both(name, &pools, effort, median, |it, runtime, _| {
+                let round = it.cold;
+                Box::new(move || round(runtime))
+            }))
+        },
+    },
+    Scenario {
+        name: "S10",
+        what: "a caller gives up after 10 ms of a 50 ms connect, and tries again",
+        run: |name, all, effort| {
+            let pools = only(all, |kind| kind == Kind::Pool);
+            Ok(on_both(name, &pools, effort, median, |it, runtime, _| {
+                let round = it.impatient;
+                Box::new(move || round(runtime))
+            }))
+        },
+    },
+    Scenario {
+        name: "S11",
+        what: "blocking callers, 16 idle; pools without a way for them by `block_on`",
+        run: |name, all, effort| Ok(blocking_callers(name, all, effort)),
+    },
+    Scenario {
+        name: "S12",
+        what: "1,000 pools of 10, all idle",
+        run: |name, all, effort| {
+            let pools = only(all, |kind| matches!(kind, Kind::Pool | Kind::Blocking));
+            Ok(counted(
+                (name, "current-thread"),
+                &pools,
+                "many",
+                &heap::MANY,
+                effort.watch(),
+            ))
+        },
+    },
+];
+
+fn only(all: &[Contender], takes_part: fn(Kind) -> bool) -> Vec<Contender> {
+    let all = all.iter().filter(|contender| takes_part(contender.kind));
+    all.copied().collect()
+}
+
+fn trips(
+    scenario: &'static str,
+    all: &[Contender],
+    effort: Effort,
+    tasks: usize,
+    size: usize,
+    pause: Pause,
+) -> Vec<Line> {
+    let load = Load { size, tasks, pause };
+    let contenders = if tasks > size {
+        only(all, Kind::waits)
+    } else {
+        all.to_vec()
+    };
+    let mut lines = Vec::new();
+    for runtime in Runtime::ALL {
+        let part = Part {
+            scenario,
+            runtime: runtime.name(),
+            travellers: tasks,
+        };
+        lines.extend(nanos_per_trip(part, &contenders, effort, |it, trips| {
+            let round = it.trips;
+            Box::new(move || round(runtime, load, trips))
+        }));
+    }
+    lines
+}
+
+fn on_both(
+    scenario: &'static str,
+    contenders: &[Contender],
+    effort: Effort,
+    combine: fn(&[f64]) -> Option<f64>,
+    play: impl Fn(&Contender, Runtime, usize) -> Box<dyn FnOnce() -> Vec<Figure> + Send>,
+) -> Vec<Line> {
+    let mut lines = Vec::new();
+    for runtime in Runtime::ALL {
+        let part = (scenario, runtime.name());
+        let rounds = effort.long_rounds();
+        lines.extend(repeated(
+            part,
+            contenders,
+            rounds,
+            LIMIT,
+            combine,
+            |it, turn| play(it, runtime, turn),
+        ));
+    }
+    lines
+}
+
+fn blocking_callers(scenario: &'static str, all: &[Contender], effort: Effort) -> Vec<Line> {
+    let contenders = only(all, |kind| matches!(kind, Kind::Pool | Kind::Blocking));
+    let mut lines = Vec::new();
+    for (threads, runtime) in [(1, "1 thread"), (2, "2 threads")] {
+        let part = Part {
+            scenario,
+            runtime,
+            travellers: threads,
+        };
+        lines.extend(nanos_per_trip(part, &contenders, effort, |it, trips| {
+            let round = it.blocking;
+            Box::new(move || round(threads, trips))
+        }));
+    }
+    lines
+}
+
+fn instructions(scenario: &'static str, all: &[Contender], _: Effort) -> Result<Vec<Line>, String> {
+    instructions::available()?;
+    let mut progress = Progress::new(scenario, "callgrind", all.len());
+    let lines = all.iter().map(|contender| {
+        let counted = instructions::per_trip(contender);
+        progress.step();
+        Line {
+            scenario,
+            runtime: Runtime::CurrentThread.name(),
+            pool: contender.name,
+            outcome: counted.map(|count| vec![("instructions", count)]),
+        }
+    });
+    Ok(lines.collect())
+}
+
+/// In a process for each, with an allocator that counts.
+fn counted(
+    (scenario, runtime): (&'static str, &'static str),
+    contenders: &[Contender],
+    what: &str,
+    names: &[&'static str],
+    watch: Duration,
+) -> Vec<Line> {
+    let mut progress = Progress::new(scenario, runtime, contenders.len());
+    let lines = contenders.iter().map(|contender| {
+        let outcome = ask_heap(what, contender.name, watch);
+        progress.step();
+        Line {
+            scenario,
+            runtime,
+            pool: contender.name,
+            outcome: outcome.map(|values| names.iter().copied().zip(values).collect()),
+        }
+    });
+    lines.collect()
+}
+
+fn ask_heap(what: &str, pool: &str, watch: Duration) -> Result<Vec<f64>, Trouble> {
+    let own = env::current_exe().map_err(|error| Trouble::Fails(error.to_string()))?;
+    let mut command = Command::new(own.with_file_name("bench-heap"));
+    command.args([what, pool, &watch.as_millis().to_string()]);
+    let said = child::run(&mut command, LIMIT)?.stdout;
+    let said = String::from_utf8_lossy(&said);
+    let values = said.lines().map(|line| line.parse().unwrap_or(f64::NAN));
+    Ok(values.collect())
+}

@@ -1,0 +1,134 @@
+//! S6: a storm of cancellations: acquires are dropped after a few polls or a moment, whatever they were about to get. Those who wait
+//! patiently beside them must be served once it is over, every slot must still be there, and at no time may there have been more resources
+//! than slots.
+
+#[cfg(test)]
+mod tests;
+
+use std::time::Duration;
+
+use tokio::task::{JoinHandle, yield_now};
+use tokio::time::{sleep, timeout, timeout_at};
+
+use crate::backend::Backend;
+use crate::clock::now;
+use crate::peer::{Peer, Setup};
+use crate::results::Figure;
+use crate::runtime::{Runtime, Work, together};
+
+const TASKS: u64 = 64;
+const TURNS: usize = 200;
+const SIZE: usize = 8;
+const CONNECT: Duration = Duration::from_millis(1);
+/// Who never cancel.
+const PATIENT: usize = 8;
+/// Before they come.
+const LULL: Duration = Duration::from_millis(5);
+/// For all that was cut off to land.
+const CALM: Duration = Duration::from_millis(50);
+/// After this a slot is lost, and a waiter is stuck.
+const LOST: Duration = Duration::from_secs(1);
+
+/// What must be zero.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Verdict {
+    /// Slots that nobody can acquire any more.
+    pub lost: usize,
+    /// Waiters that are never served, though the pool is idle.
+    pub stuck: usize,
+    /// Resources beyond the size of the pool, at the worst moment.
+    pub over: usize,
+}
+
+/// One storm.
+pub fn round<P: Peer>(runtime: Runtime, seed: u64) -> Vec<Figure> {
+    let backend = Backend::new(CONNECT);
+    let setup = Setup {
+        backend: backend.clone(),
+        ..Setup::of_size(SIZE)
+    };
+    let verdict = runtime.run(weather::<P>(setup, seed));
+    vec![
+        ("lost slots", verdict.lost as f64),
+        ("stuck waiters", verdict.stuck as f64),
+        ("over max", verdict.over as f64),
+        ("connects", backend.census().begun() as f64),
+    ]
+}
+
+async fn weather<P: Peer>(setup: Setup, seed: u64) -> Verdict {
+    let pool = P::build(&setup).await;
+    let tasks = (0..TASKS).map(|task| -> Work<()> {
+        let random = fastrand::Rng::with_seed(seed.wrapping_mul(TASKS) + task);
+        Box::pin(rage(pool.clone(), random))
+    });
+    let patient = (0..PATIENT).map(|_| -> Work<()> { Box::pin(wait(pool.clone())) });
+    let patient: Vec<_> = patient.map(tokio::spawn).collect();
+    together(tasks.collect()).await;
+    let stuck = stuck(patient).await;
+    sleep(CALM).await;
+    Verdict {
+        lost: lost(&pool).await,
+        stuck,
+        over: setup.backend.census().peak().saturating_sub(SIZE),
+    }
+}
+
+/// Acquires that are cut short, and leases that are held over a few yields.
+async fn rage<P: Peer>(pool: P, mut random: fastrand::Rng) {
+    for _ in 0..TURNS {
+        let patience = random.usize(..4);
+        let guard = if random.bool() {
+            let moment = Duration::from_micros(random.u64(..2_000));
+            timeout(moment, pool.acquire()).await.ok()
+        } else {
+            tokio::select! {
+                biased;
+                guard = pool.acquire() => Some(guard),
+                () = yields(patience) => None,
+            }
+        };
+        if guard.is_some() {
+            yields(patience).await;
+        }
+    }
+}
+
+async fn yields(count: usize) {
+    for _ in 0..count {
+        yield_now().await;
+    }
+}
+
+async fn wait<P: Peer>(pool: P) {
+    // What comes before is cut off in the middle of a connect, too.
+    sleep(LULL).await;
+    for _ in 0..TURNS {
+        let guard = pool.acquire().await;
+        yield_now().await;
+        drop(guard);
+    }
+}
+
+async fn stuck(patient: Vec<JoinHandle<()>>) -> usize {
+    let mut stuck = 0;
+    let end = now() + LOST;
+    for mut task in patient {
+        if timeout_at(end.into(), &mut task).await.is_err() {
+            stuck += 1;
+            task.abort();
+        }
+    }
+    stuck
+}
+
+async fn lost<P: Peer>(pool: &P) -> usize {
+    let mut held = Vec::with_capacity(SIZE);
+    for _ in 0..SIZE {
+        match timeout(LOST, pool.acquire()).await {
+            Ok(guard) => held.push(guard),
+            Err(_) => break,
+        }
+    }
+    SIZE - held.len()
+}

@@ -1,0 +1,61 @@
+//! The few statistics that the tables need.
+
+#[cfg(test)]
+mod tests;
+
+/// Of an even number, the mean of the two in the middle. `None` if there are none.
+pub fn median(values: &[f64]) -> Option<f64> {
+    let sorted = sorted(values);
+    let middle = sorted.len() / 2;
+    let upper = *sorted.get(middle)?;
+    if sorted.len() % 2 == 1 {
+        return Some(upper);
+    }
+    Some((sorted[middle - 1] + upper) / 2.0)
+}
+
+/// The least. `None` if there are none.
+pub fn minimum(values: &[f64]) -> Option<f64> {
+    sorted(values).first().copied()
+}
+
+/// The greatest. `None` if there are none.
+pub fn maximum(values: &[f64]) -> Option<f64> {
+    sorted(values).last().copied()
+}
+
+/// The least value that at least this part of all do not exceed. `None` if there are none.
+pub fn percentile(values: &[f64], part: f64) -> Option<f64> {
+    let sorted = sorted(values);
+    let rank = (part * sorted.len() as f64).ceil() as usize;
+    sorted.get(rank.max(1) - 1).copied()
+}
+
+fn sorted(values: &[f64]) -> Vec<f64> {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    sorted
+}
+
+/// How evenly tasks were served.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Fairness {
+    /// Trips of the task that made most to those of the one that made least; infinite if one made none.
+    pub max_to_min: f64,
+    /// Tasks that made less than a tenth of an equal share.
+    pub starved: usize,
+}
+
+impl Fairness {
+    /// Of so many trips by each task.
+    pub fn of(trips: &[usize]) -> Self {
+        let max = trips.iter().copied().max().unwrap_or_default() as f64;
+        let min = trips.iter().copied().min().unwrap_or_default() as f64;
+        let share = trips.iter().sum::<usize>() as f64 / trips.len() as f64;
+        let starved = |made: &&usize| (**made as f64) < share / 10.0;
+        Self {
+            max_to_min: if max == min { 1.0 } else { max / min },
+            starved: trips.iter().filter(starved).count(),
+        }
+    }
+}

@@ -1,0 +1,27 @@
+//! cenote beside its peers. `cargo xtask bench` runs it; README.md says how to read it.
+
+mod subject;
+#[cfg(test)]
+mod tests;
+
+use std::iter;
+
+use cenote_benchmarks_harness::contender::Contender;
+#[cfg(feature = "peers")]
+use cenote_benchmarks_harness::peers::ALL as PEERS;
+
+#[cfg(not(feature = "peers"))]
+static PEERS: [Contender; 0] = [];
+
+/// Who takes part, in the order of the tables.
+pub fn contenders() -> Vec<Contender> {
+    let cenote = Contender::new::<subject::Cenote>();
+    iter::once(cenote).chain(PEERS.iter().copied()).collect()
+}
+
+/// The one of that name.
+pub fn contender(name: &str) -> Option<Contender> {
+    contenders()
+        .into_iter()
+        .find(|contender| contender.name == name)
+}

@@ -1,0 +1,136 @@
+//! The program behind `cargo xtask bench`.
+
+use std::fs;
+use std::panic;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use cenote_benchmarks::{contender, contenders};
+use cenote_benchmarks_harness::contender::Contender;
+use cenote_benchmarks_harness::effort::Effort;
+use cenote_benchmarks_harness::report::document::{self, Run};
+use cenote_benchmarks_harness::report::{machine, summary, table};
+use cenote_benchmarks_harness::scenarios::{ALL, Scenario, instructions};
+use clap::Parser;
+
+/// cenote beside its peers
+#[derive(Debug, Parser)]
+#[command(name = "cargo xtask bench")]
+struct Args {
+    /// Scenarios by name, `S1` and so on; none means all
+    scenarios: Vec<String>,
+    /// A first look: fewer and shorter rounds
+    #[arg(long)]
+    quick: bool,
+    /// Only pools whose names contain one of these
+    #[arg(long, value_delimiter = ',', value_name = "NAME,...")]
+    pools: Vec<String>,
+    /// Write the figures to this file as well
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// Keep the results in the tree: `results.json`, `chart.svg` and the tables of `README.md`, in `benchmarks/`
+    #[arg(long, conflicts_with_all = ["scenarios", "pools"])]
+    write: bool,
+    /// Of the order of the rounds, and of the storm
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Only count cenote's instructions per trip, and fail if there are too many
+    #[arg(long, conflicts_with_all = ["scenarios", "pools", "json", "write"])]
+    guard: bool,
+    /// Make so many trips and be counted doing it
+    #[arg(long, hide = true)]
+    make_trips: Option<u32>,
+}
+
+fn main() -> ExitCode {
+    // A pool that panics is a figure of its own, not a page of frames.
+    panic::set_hook(Box::new(|panic| eprintln!("{panic}")));
+    match run(&Args::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("bench: {failure}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(args: &Args) -> Result<(), String> {
+    let pools = chosen_pools(&args.pools)?;
+    if let Some(trips) = args.make_trips {
+        (pools[0].bare_trips)(trips);
+        return Ok(());
+    }
+    if args.guard {
+        return guard(&pools[0]);
+    }
+    let mut run = document::begin(Effort {
+        quick: args.quick,
+        seed: args.seed,
+    });
+    measure(&mut run, &chosen_scenarios(&args.scenarios)?, &pools)?;
+    if let Some(file) = &args.json {
+        fs::write(file, run.to_json()).map_err(|error| format!("{}: {error}", file.display()))?;
+    }
+    if args.write {
+        run.write(Path::new(env!("CARGO_MANIFEST_DIR")))?;
+    }
+    Ok(())
+}
+
+/// Prints each table as soon as it is there.
+fn measure(run: &mut Run, scenarios: &[&Scenario], pools: &[Contender]) -> Result<(), String> {
+    println!("{}, {}, load {}\n", run.date, run.machine, run.load[0]);
+    for scenario in scenarios {
+        let lines = (scenario.run)(scenario.name, pools, run.effort)?;
+        println!("{}", table::tables(scenario, &lines));
+        run.lines.extend(lines);
+    }
+    if scenarios.len() > 1 {
+        println!("{}", summary::summary(&run.lines));
+    }
+    run.load[1] = machine::load();
+    Ok(())
+}
+
+fn guard(cenote: &Contender) -> Result<(), String> {
+    instructions::available()?;
+    let counted = instructions::per_trip(cenote).map_err(|trouble| trouble.to_string())?;
+    let limit = instructions::GUARD;
+    if counted > limit {
+        return Err(format!(
+            "a trip takes {counted:.0} instructions, at most {limit:.0}: find what made it dearer, or say why it must be"
+        ));
+    }
+    println!("a trip takes {counted:.0} instructions, at most {limit:.0}");
+    Ok(())
+}
+
+fn chosen_scenarios(names: &[String]) -> Result<Vec<&'static Scenario>, String> {
+    if names.is_empty() {
+        return Ok(ALL.iter().collect());
+    }
+    let find = |name: &String| {
+        let mut scenarios = ALL.iter();
+        let found = scenarios.find(|scenario| scenario.name.eq_ignore_ascii_case(name));
+        let all: Vec<&str> = ALL.iter().map(|scenario| scenario.name).collect();
+        found.ok_or_else(|| format!("no scenario `{name}`; there are {}", all.join(", ")))
+    };
+    names.iter().map(find).collect()
+}
+
+/// A whole name names one; a part of it may name several.
+fn chosen_pools(names: &[String]) -> Result<Vec<Contender>, String> {
+    if let [name] = names
+        && let Some(one) = contender(name)
+    {
+        return Ok(vec![one]);
+    }
+    let wanted = |pool: &Contender| {
+        names.is_empty() || names.iter().any(|name| pool.name.contains(name.as_str()))
+    };
+    let chosen: Vec<Contender> = contenders().into_iter().filter(wanted).collect();
+    if chosen.is_empty() {
+        return Err(format!("no pool has a name with {}", names.join(" or ")));
+    }
+    Ok(chosen)
+}
