@@ -219,8 +219,15 @@ impl<R, F: Clone> Ledger<R, F> {
     /// Reserves a slot and owes an open for it.
     fn reserve(&mut self, refill: bool, now: Instant) {
         let slot = self.vacant.pop().unwrap_or_else(|| {
+            let count = self.slots.len();
+            if count == self.slots.capacity() {
+                // Slots are large, and there will never be more than this.
+                let most = self.max_size.saturating_sub(count).max(1);
+                self.slots
+                    .reserve_exact(count.clamp(4, most.max(4)).min(most));
+            }
             self.slots.push(Slot::vacant(now));
-            self.slots.len() - 1
+            count
         });
         self.become_state(slot, State::Opening, now);
         self.slots[slot].refill = refill;

@@ -1,7 +1,6 @@
 //! What can be seen of the ledger: counts, holders, health, circles; and the check of its invariants.
 
 use std::borrow::Cow;
-use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
 use super::slot::{Asker, SlotNo, State};
@@ -134,16 +133,17 @@ impl<R, F: Clone> Ledger<R, F> {
         if self.allowance() == 0 {
             return Phase::Recovering;
         }
-        let serial = self.queue.waiter(ticket).serial();
-        let ahead = self
-            .queue
-            .line()
-            .take_while(|waiter| waiter.serial() < serial)
-            .count();
         let opening = self.count(State::Opening);
         let checking = opening + self.count(State::Checking);
         let cleaning = checking + self.count(State::Cleaning);
         let closing = cleaning + self.count(State::Closing);
+        let serial = self.queue.waiter(ticket).serial();
+        let ahead = self
+            .queue
+            .line()
+            .take(closing)
+            .take_while(|waiter| waiter.serial() < serial)
+            .count();
         match ahead {
             ahead if ahead < opening => Phase::Opening,
             ahead if ahead < checking => Phase::Checking,
@@ -193,19 +193,17 @@ impl<R, F: Clone> Ledger<R, F> {
         {
             return false;
         }
-        let waiting: HashSet<Owner> = self
-            .queue
-            .line()
-            .filter_map(|waiter| waiter.asker.owner)
-            .collect();
+        // Nearly always the first holder is not in line, and one look along it is all.
+        let waits = |owner| {
+            let mut line = self.queue.line();
+            line.any(|waiter| waiter.asker.owner == Some(owner))
+        };
         self.slots
             .iter()
             .filter(|slot| slot.state != State::Vacant)
             .all(|slot| {
                 let owner = slot.asker.and_then(|asker| asker.owner);
-                slot.state == State::Leased
-                    && !slot.is_unclaimed()
-                    && owner.is_some_and(|owner| waiting.contains(&owner))
+                slot.state == State::Leased && !slot.is_unclaimed() && owner.is_some_and(waits)
             })
     }
 
