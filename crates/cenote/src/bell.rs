@@ -1,6 +1,5 @@
 //! The bell: how the upkeep task is woken, and how the rest learns whether there is one.
 
-use std::fmt;
 use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::sync::Arc;
@@ -96,13 +95,5 @@ impl<M: Manager + 'static> Bell<M> {
 
     fn lock(&self) -> MutexGuard<'_, State<M>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl<M: Manager + 'static> fmt::Debug for Bell<M> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Bell")
-            .field("answered", &self.answered)
-            .finish_non_exhaustive()
     }
 }

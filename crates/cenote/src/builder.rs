@@ -174,7 +174,8 @@ impl<M: Manager + 'static> Builder<M> {
             name,
             manager: self.manager,
             hooks: self.hooks,
-            clock: Clock::new(self.observers.any()),
+            // Tests turn the clock by hand, and tests are built with debug assertions.
+            clock: Clock::new(self.observers.any() || cfg!(debug_assertions)),
             observers: self.observers,
             strategy: self.strategy,
             book: Mutex::new(Ledger::new(

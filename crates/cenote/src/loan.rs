@@ -1,7 +1,6 @@
 //! The loan: a resource in its box, and what is known of it while it is lent. The box travels between ledger, lease and tray.
 
 use std::borrow::Cow;
-use std::fmt;
 use std::panic::Location;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -314,10 +313,4 @@ fn tell_released<M: Manager + 'static>(
         site,
     };
     shared.observers.tell(|observer| observer.released(&event));
-}
-
-impl<M: Manager + 'static> fmt::Debug for Loan<M> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Loan").finish_non_exhaustive()
-    }
 }

@@ -29,6 +29,14 @@ pub(crate) fn is_real_time() -> bool {
     before <= now && now <= Instant::now()
 }
 
+/// Runs `job` where tokio's clock is paused.
+#[cfg(test)]
+pub(crate) fn with_paused_time(job: impl FnOnce()) {
+    let mut builder = Builder::new_current_thread();
+    let runtime = builder.enable_time().start_paused(true).build();
+    runtime.expect("a runtime").block_on(async { job() });
+}
+
 /// Runs `job` on the caller's runtime, or on a thread of our own where there is none.
 pub(crate) fn spawn(job: impl Future<Output = ()> + Send + 'static) {
     handle().spawn(job);

@@ -1,6 +1,5 @@
 //! What all handles, leases and tasks of one pool share: the ledger behind its lock, and the ways to carry out its orders.
 
-use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -284,13 +283,5 @@ impl<M: Manager + 'static> Drop for Shared<M> {
     fn drop(&mut self) {
         // The upkeep task finds nothing to keep up, and ends.
         self.bell.ring(None);
-    }
-}
-
-impl<M: Manager + 'static> fmt::Debug for Shared<M> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Shared")
-            .field("name", &self.name)
-            .finish_non_exhaustive()
     }
 }

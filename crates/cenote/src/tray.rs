@@ -5,10 +5,12 @@
 //! first, under the book's lock; a tray that is closed sends everybody to the book. The lock of a tray is the only thing that
 //! decides between the two, and no other lock is taken under it.
 
+#[cfg(test)]
+mod tests;
+
 use std::any::Any;
 use std::borrow::Cow;
 use std::cell::Cell;
-use std::fmt;
 use std::time::Instant;
 
 use crate::clock::{Clock, Tick, nanoseconds};
@@ -148,14 +150,7 @@ impl Open {
     }
 }
 
-impl fmt::Debug for Tray {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Tray").finish_non_exhaustive()
-    }
-}
-
 /// The trays of one pool, by the number of the slot.
-#[derive(Debug)]
 pub(crate) struct Trays {
     trays: Box<[TrayRef]>,
     /// How many are open. Written under the book's lock, and seldom.

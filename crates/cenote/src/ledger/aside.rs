@@ -91,11 +91,8 @@ impl<R, F: Clone> Ledger<R, F> {
         now: Instant,
         orders: &mut Orders,
     ) -> Option<Terms> {
-        let full = self.occupied() >= self.max_size;
-        let too_many = self.occupied() > self.max_size;
-        let spare_counts = self.limits.min_idle > 0 && !full;
+        let spare_counts = self.limits.min_idle > 0 && self.occupied() < self.max_size;
         if slot >= self.trays
-            || too_many
             || spare_counts
             || self.slots[slot].retire_at.is_some()
             || self.breaker.state != BreakerState::Active

@@ -114,6 +114,43 @@ async fn it_is_asked_when_it_becomes_inactive_and_again_exactly_when_it_wanted()
 }
 
 #[tokio::test(start_paused = true)]
+async fn after_no_time_at_all_is_now() {
+    let scribe = Scribe::default();
+    let rig = rig_with(&scribe, 1);
+    drop(rig.acquire().await);
+    scribe.with(|notes| notes.recovery = Some(Recovery::After(Duration::ZERO)));
+
+    rig.pool.deactivate();
+    settle().await;
+
+    assert_eq!(rig.pool.breaker_state(), BreakerState::Recovering);
+}
+
+#[tokio::test(start_paused = true)]
+async fn whatever_a_strategy_does_is_observed() {
+    let scribe = Scribe::default();
+    let rig = rig_with(&scribe, 1);
+    scribe.with(|notes| {
+        notes.on_failure = Some(Verdict::Deactivate);
+        notes.on_success = Some(Verdict::Activate);
+        notes.recovery = Some(Recovery::Now);
+    });
+
+    rig.acquire().await.broken = true;
+    settle().await;
+    drop(rig.acquire().await);
+
+    assert_eq!(
+        rig.recorder.of("breaker_changed"),
+        [
+            "breaker_changed active inactive",
+            "breaker_changed inactive recovering",
+            "breaker_changed recovering active",
+        ]
+    );
+}
+
+#[tokio::test(start_paused = true)]
 async fn it_is_not_asked_unless_it_is_inactive() {
     let scribe = Scribe::default();
     let rig = rig_with(&scribe, 1);

@@ -176,6 +176,19 @@ async fn a_polite_release_of_a_good_one_takes_no_time() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_polite_release_lets_the_one_it_served_run_first() {
+    let rig = Rig::with_max_size(1);
+    let lease = rig.acquire().await;
+    let pool = rig.pool.clone();
+    let waiting = tokio::spawn(async move { drop(pool.acquire().await.unwrap()) });
+    settle().await;
+
+    Lease::release(lease).await;
+
+    assert!(waiting.is_finished());
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_polite_release_serves_the_next_in_line() {
     let rig = Rig::with_max_size(1);
     let mut lease = rig.acquire().await;

@@ -285,6 +285,22 @@ async fn the_last_handle_closes_what_lies_on_a_tray() {
     assert_eq!(Arc::strong_count(&backend), 1, "the pool is gone, too");
 }
 
+#[test]
+fn a_pool_that_no_runtime_can_close_is_freed_with_what_lay_on_a_tray() {
+    let rig = Rig::with_max_size(1);
+    let backend = Arc::clone(&rig.backend);
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    runtime.block_on(on_a_tray(&rig));
+    drop(runtime);
+
+    drop(rig);
+
+    assert_eq!(Arc::strong_count(&backend), 1);
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_lease_outlives_its_pool() {
     let rig = Rig::with_max_size(1);

@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Poll, Wake, Waker};
 use std::thread;
 
+mod aside;
 mod clock;
 mod ring;
 mod trays;
