@@ -43,8 +43,9 @@ fn a_coarse_clock_is_never_ahead_and_at_most_20_ms_behind() {
 fn a_coarse_clock_goes_on() {
     let clock = Clock::new(false);
     let first = clock.now();
+    let enough = rt::now() + Duration::from_secs(10);
 
-    while clock.now() == first {
+    while clock.now() == first && rt::now() < enough {
         std::hint::spin_loop();
     }
 

@@ -102,14 +102,10 @@ impl<R, F: Clone> Ledger<R, F> {
         self.become_state(slot, State::Aside, now);
         self.aside.push(slot);
         // Whatever happens to it by its tray is due after this, so that upkeep, which fetches it, comes in time.
-        let soonest = [
-            self.limits.idle_timeout,
-            self.limits.heartbeat_interval,
-            self.limits.leak_after,
-        ];
+        let soonest = [self.limits.idle_timeout, self.limits.heartbeat_interval];
         let soonest = soonest.into_iter().flatten().map(|after| now + after);
         let entry = &self.slots[slot];
-        let dates = soonest.chain(entry.expires_at).chain(self.replace_at(slot));
+        let dates = soonest.chain(entry.expires_at);
         if let Some(at) = dates.min() {
             self.due(at, orders);
         }

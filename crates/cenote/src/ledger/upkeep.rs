@@ -177,7 +177,7 @@ impl<R, F: Clone> Ledger<R, F> {
         }
     }
 
-    pub(super) fn replace_at(&self, slot: SlotNo) -> Option<Instant> {
+    fn replace_at(&self, slot: SlotNo) -> Option<Instant> {
         let entry = &self.slots[slot];
         let lives =
             matches!(entry.state, State::Idle | State::Leased | State::Aside) && !entry.replaced;

@@ -243,3 +243,18 @@ fn what_is_set_aside_is_fetched_if_all_on_the_shelf_must_go() {
 
     assert!(shelf.must_fetch());
 }
+
+#[test]
+fn what_expires_soon_in_a_full_pool_does_not_wake_upkeep_on_every_trip() {
+    let config = Config {
+        max_lifetime: Some(60 * SECOND),
+        ..of_size(1)
+    };
+    let mut shelf = Shelf::new(config, 1);
+    shelf.now += 56 * SECOND;
+    let _ = shelf.ledger.upkeep(shelf.now);
+
+    let (_, orders) = shelf.lend();
+
+    assert!(!orders.ring, "there is no room for a successor");
+}
