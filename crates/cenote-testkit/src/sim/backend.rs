@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use cenote::{
-    BreakerChanged, BreakerState, Closed, Failure, Leaked, Manager, Observer, OnOpenError,
-    OpenFailed, Opened, Recovery, Resized, Strategy, Verdict,
+    Acquired, BreakerChanged, BreakerState, Closed, Failure, Leaked, Manager, Observer,
+    OnOpenError, OpenFailed, Opened, Recovery, Released, Resized, Strategy, Verdict,
 };
 
 use super::plan::Lie;
-use super::world::{Sim, ThingState, World};
+use super::world::{Sim, ThingState, World, now};
 use crate::backend::{Call, Fault, Gate, explode};
 
 /// What is pooled.
@@ -111,6 +111,7 @@ impl Sim {
         self.pass(call, Some(thing.serial)).await?;
         thing.unfit = false;
         drop(running);
+        self.world().prove(thing.serial);
         Ok(())
     }
 
@@ -140,6 +141,8 @@ impl Manager for SimManager {
         let state = || ThingState {
             holder: None,
             detached: false,
+            proven: now(),
+            uses: 0,
         };
         if self.0.tells(Lie::Hoarder) {
             let hidden = 1000 + serial;
@@ -245,6 +248,14 @@ impl Strategy for SimStrategy {
 pub(super) struct SimObserver(pub(super) Arc<Sim>);
 
 impl Observer for SimObserver {
+    fn acquired(&self, _: &Acquired<'_>) {
+        self.0.world().told.0 += 1;
+    }
+
+    fn released(&self, _: &Released<'_>) {
+        self.0.world().told.1 += 1;
+    }
+
     fn opened(&self, event: &Opened<'_>) {
         let mut world = self.0.world();
         world.note("pool", format_args!("opened {}", event.id));
@@ -282,6 +293,7 @@ impl Observer for SimObserver {
         );
         let recovers = event.to == BreakerState::Recovering;
         world.recovering_since = recovers.then_some(world.tick);
+        world.inactive = event.to == BreakerState::Inactive;
     }
 
     fn resized(&self, event: &Resized<'_>) {

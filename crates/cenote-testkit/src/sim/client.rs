@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use cenote::{Lease, Pool};
+use cenote::{AcquireError, Lease, Pool};
 use tokio::time::Instant;
 
 use super::backend::SimManager;
@@ -123,7 +123,11 @@ impl Future for Asking {
             .as_mut()
             .expect("an acquire is not polled after its end");
         let polled = acquiring.as_mut().poll(context);
-        let joined = first.is_some_and(|before| self.pool.status().waited > before.waited);
+        let waits = matches!(
+            polled,
+            Poll::Pending | Poll::Ready(Err(AcquireError::TimedOut(_)))
+        );
+        let joined = first.is_some() && waits;
         if joined {
             self.join(number);
         }
@@ -225,6 +229,7 @@ fn note_end(sim: &Sim, client: usize, lease: &SimLease, end: End) {
     if let Some(thing) = world.things.get_mut(&serial) {
         thing.holder = None;
     }
+    world.prove(serial);
     match end {
         End::Detached => world.counted.detached += 1,
         End::Discarded => {

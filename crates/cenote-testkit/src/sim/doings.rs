@@ -42,7 +42,9 @@ enum GivesUp {
 impl Client {
     pub(super) async fn live(mut self) {
         for _ in 0..self.sim.plan.steps {
-            self.think().await;
+            if self.sim.plan.blind == 0 || self.rng.bool() {
+                self.think().await;
+            }
             if self.is_over() {
                 return;
             }
@@ -50,9 +52,26 @@ impl Client {
                 self.control().await;
             } else if self.rng.u8(0..6) == 0 {
                 self.try_once().await;
+            } else if self.sim.plan.blind > 0 && self.rng.bool() {
+                self.bustle().await;
             } else {
                 self.acquire(0).await;
             }
+        }
+    }
+
+    /// Several short leases in a row: they go by tray, if nobody waits. The last one is a lease like any other.
+    async fn bustle(&mut self) {
+        for left in (0..self.rng.u8(3..10)).rev() {
+            let asking = Asking::new(&self.sim, &self.pool, self.me, Patience::Pool);
+            let Ok(lease) = asking.await else { return };
+            if left == 0 || self.is_over() {
+                return self.use_it(lease, 0).await;
+            }
+            if self.rng.u8(0..4) == 0 {
+                tokio::task::yield_now().await;
+            }
+            give_back(&self.sim, self.me, lease, End::Dropped).await;
         }
     }
 
@@ -181,7 +200,7 @@ impl Client {
             11 => self.knob("pauses the upkeep", Pool::pause_upkeep),
             12 => self.knob("resumes the upkeep", Pool::resume_upkeep),
             13 => self.warm().await,
-            _ if self.sim.plan.may_close => self.knob("closes", Pool::close),
+            _ if self.sim.plan.may_close => self.close(),
             _ => self.look(),
         }
     }
@@ -207,6 +226,11 @@ impl Client {
             world.invalidated_at = world.tick;
         }
         self.pool.invalidate();
+    }
+
+    fn close(&self) {
+        self.knob("closes", Pool::close);
+        self.sim.world().closed = true;
     }
 
     fn suspend(&self) {
@@ -275,6 +299,10 @@ pub(super) fn resized(sim: &Sim, pool: &Pool<SimManager>, to: usize) {
     let mut world = sim.world();
     world.max_size = to;
     world.cap = to.max(status.total + status.closing);
+    world.expect(
+        status.idle == 0 || status.total <= to,
+        format_args!("O1: shrunk to {to}, and {} are idle", status.idle),
+    );
 }
 
 async fn wait(asking: Asking, gives_up: GivesUp) -> Option<Acquired> {

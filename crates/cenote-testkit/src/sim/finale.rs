@@ -9,7 +9,7 @@ use tokio::time::sleep;
 use super::backend::SimManager;
 use super::client::{Asking, End, Patience, SimLease, give_back};
 use super::doings::resized;
-use super::oracle::check;
+use super::oracle::inspect;
 use super::outcome::Acquired;
 use super::world::{Sim, now};
 
@@ -35,7 +35,7 @@ pub(super) fn heal(sim: &Sim, pool: &Pool<SimManager>) {
             resized(sim, pool, to);
         }
     }
-    check(sim, pool);
+    inspect(sim, pool);
 }
 
 pub(super) async fn run(sim: &Arc<Sim>, pool: Pool<SimManager>) {
@@ -47,7 +47,10 @@ pub(super) async fn run(sim: &Arc<Sim>, pool: Pool<SimManager>) {
     };
     for (guest, lease) in leases {
         give_back(sim, guest, lease, End::Dropped).await;
-        check(sim, &pool);
+        inspect(sim, &pool);
+    }
+    if !was_closed {
+        leave_on_tray(sim, &pool).await;
     }
     if sim.plan.ends_by_drop {
         sim.note("scheduler", "drops the last handle");
@@ -110,6 +113,17 @@ async fn full_service(sim: &Arc<Sim>, pool: &Pool<SimManager>) -> Vec<(usize, Si
     leases
 }
 
+/// Where nobody looks, the end finds something set aside.
+async fn leave_on_tray(sim: &Arc<Sim>, pool: &Pool<SimManager>) {
+    for _ in 0..2 {
+        let patience = Patience::For(sim.plan.recovers_within());
+        match Asking::new(sim, pool, FIRST_GUEST, patience).await {
+            Ok(lease) => give_back(sim, FIRST_GUEST, lease, End::Dropped).await,
+            Err(error) => sim.world().broke(format_args!("O8: no service: {error}")),
+        }
+    }
+}
+
 async fn acquire(
     sim: &Arc<Sim>,
     pool: &Pool<SimManager>,
@@ -120,7 +134,7 @@ async fn acquire(
     let acquired = tokio::spawn(asking)
         .await
         .expect("an acquire does not panic");
-    check(sim, pool);
+    inspect(sim, pool);
     acquired
 }
 
@@ -128,7 +142,7 @@ async fn acquire(
 async fn close(sim: &Sim, pool: &Pool<SimManager>) {
     sim.note("scheduler", "closes the pool, and waits");
     let leftover = pool.close_within(sim.plan.recovers_within()).await;
-    check(sim, pool);
+    inspect(sim, pool);
     let status = pool.status();
     let mut world = sim.world();
     let forgotten = world.forgotten();

@@ -5,19 +5,21 @@
 //! schedule: it can be played again, and its history is the same to the byte.
 //!
 //! # Oracles
-//! - **O1 cap**: never more alive or opening than `max_size`; after a shrink, than what existed then, and that only falls.
+//! - **O1 cap**: never more alive or opening than `max_size`; after a shrink, than what existed then, and that only falls. Nothing idle
+//!   outlives a shrink that it is in the way of.
 //! - **O2 one holder** per resource, and none while a callback looks at it.
 //! - **O3 first come, first served**, and no barging.
 //! - **O4 deadlines**: an acquire ends by its deadline and one tick of the timer, and runs out of time not before.
-//! - **O5 books**: a status adds up, its counters agree with what the clients counted, and none goes backwards.
-//! - **O6 fit**: nothing dirty, broken, refused, invalidated, expired or worn is lent; nothing is lent by a pool that is closed,
+//! - **O5 books**: a status adds up, its counters agree with what the clients counted and the observer was told, and none goes backwards.
+//! - **O6 fit**: nothing dirty, broken, refused, unproven, invalidated, expired or worn is lent; nothing is lent by a pool that is closed,
 //!   suspended or inactive, and no more than `probes` by one that recovers.
 //! - **O7 rest**: when nobody has anything to do, no owed work lies about, nobody who was served is asleep, and nobody waits for what
 //!   could be had.
 //! - **O8 end**: when the faults stop, the pool is back to full service within one back-off; when it is closed, nothing is left. No
 //!   resource goes without a close.
 //!
-//! [`play`] checks them at every step (`oracle.rs`, `outcome.rs`) and at the end (`finale.rs`).
+//! [`play`] checks them at every step (`oracle.rs`, `outcome.rs`) and at the end (`finale.rs`). But whoever looks at a pool closes its trays:
+//! so in most plays nobody looks at most steps, and clients come and go in a row.
 
 mod backend;
 mod client;

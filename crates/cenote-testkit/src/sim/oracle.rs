@@ -11,13 +11,19 @@ use super::world::{Counted, Sim, World, now};
 /// The granularity of the runtime's timers.
 pub(super) const TICK: Duration = Duration::from_millis(1);
 
-/// Between two steps.
+/// Between two steps, if somebody looks.
 pub(super) fn check(sim: &Sim, pool: &Pool<SimManager>) {
+    sim.world().tick += 1;
+    if sim.looks() {
+        inspect(sim, pool);
+    }
+}
+
+pub(super) fn inspect(sim: &Sim, pool: &Pool<SimManager>) {
     let status = pool.status();
     let idle = pool.is_closed() || pool.breaker_state() == BreakerState::Inactive;
     let mut world = sim.world();
     let world = &mut *world;
-    world.tick += 1;
     if idle && status.waiting > 0 {
         world.broke("O6: somebody waits for a pool that is closed or inactive");
     }
@@ -56,6 +62,11 @@ fn check_books(world: &mut World, status: &Status) {
     world.expect(
         counted == own,
         format_args!("O5: the pool counts {counted:?}, the clients {own:?}"),
+    );
+    let told = world.told;
+    world.expect(
+        told == (own.acquired, own.released),
+        format_args!("O5: the observer was told of {told:?} acquires and returns"),
     );
     let (leases, line) = (world.leases.len(), world.line.len());
     let served = line.checked_sub(status.waiting);
@@ -136,10 +147,10 @@ fn check_probes(sim: &Sim, world: &mut World) {
 
 /// O7: nobody has anything to do, and the clock is about to jump.
 pub(super) fn check_rest(sim: &Sim, pool: &Pool<SimManager>) {
-    if !sim.world().turns.are_over() {
+    if !sim.world().turns.are_over() || !sim.looks() {
         return;
     }
-    check(sim, pool);
+    inspect(sim, pool);
     let status = pool.status();
     let allowance = match pool.breaker_state() {
         _ if pool.is_closed() => 0,

@@ -13,20 +13,25 @@ pub(super) type Acquired = Result<Lease<SimManager>, AcquireError<Fault>>;
 /// What was seen just before an acquire was polled for the first time.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Before {
-    pub(super) waiting: usize,
-    pub(super) waited: u64,
+    /// Zero, if nobody looked.
+    waiting: usize,
     lends: bool,
 }
 
 impl Before {
     pub(super) fn look(sim: &Sim, pool: &Pool<SimManager>) -> Self {
-        let status = pool.status();
-        let inactive = pool.breaker_state() == cenote::BreakerState::Inactive;
         Self {
-            waiting: status.waiting,
-            waited: status.waited,
-            lends: !pool.is_closed() && !inactive && !sim.world().suspended,
+            waiting: waiting(sim, pool),
+            lends: sim.world().lends(),
         }
+    }
+}
+
+fn waiting(sim: &Sim, pool: &Pool<SimManager>) -> usize {
+    if sim.looks() {
+        pool.status().waiting
+    } else {
+        0
     }
 }
 
@@ -38,10 +43,10 @@ pub(super) fn ended(
     at_once: Option<Before>,
     acquired: &Acquired,
 ) {
-    let waiting = pool.status().waiting;
-    let closed = pool.is_closed();
+    let waiting = waiting(sim, pool);
     let mut world = sim.world();
     let world = &mut *world;
+    let closed = world.closed;
     let Some(ask) = world.asks.remove(&number) else {
         return world.broke("an acquire ended twice");
     };
@@ -166,6 +171,15 @@ fn check_at_once(sim: &Sim, world: &mut World, before: Before, lease: &Lease<Sim
     let unchecked =
         sim.plan.before_acquire || config.check_after_idle.is_some_and(|after| after.is_zero());
     world.expect(!unchecked, "O6: lent at once, unchecked");
+    let proven = world.things.get(&lease.serial).map(|thing| thing.proven);
+    let stale = config
+        .check_after_idle
+        .zip(proven)
+        .is_some_and(|(after, proven)| now() - proven >= after);
+    world.expect(
+        !stale,
+        format_args!("O6: #{} was lent at once, unproven", lease.serial),
+    );
     let expired = config
         .max_lifetime
         .is_some_and(|most| Lease::age(lease) >= most);
@@ -184,13 +198,16 @@ fn take(world: &mut World, ask: Ask, lease: &Lease<SimManager>) {
         began: ask.began,
         forgotten: false,
     });
-    let before = world
-        .things
-        .get_mut(&serial)
-        .map(|thing| thing.holder.replace(ask.client));
+    let before = world.things.get_mut(&serial).map(|thing| {
+        thing.uses += 1;
+        (thing.holder.replace(ask.client), thing.uses)
+    });
     match before {
-        Some(None) => {}
-        Some(Some(other)) => {
+        Some((None, uses)) => world.expect(
+            Lease::uses(lease) == uses,
+            format_args!("O5: #{serial} was lent {uses} times, not as its lease says"),
+        ),
+        Some((Some(other), _)) => {
             world.broke(format_args!("O2: #{serial} is held by client {other} too"))
         }
         None => world.broke(format_args!("O2: #{serial} does not exist any more")),

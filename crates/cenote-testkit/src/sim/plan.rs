@@ -39,6 +39,8 @@ pub(super) struct Plan {
     pub(super) horizon: Duration,
     /// Of 100 times, how often nobody is polled though somebody could be.
     pub(super) lazy: u8,
+    /// Of 100 times, how often nobody looks at the pool though somebody could: to look is to close its trays.
+    pub(super) blind: u8,
     pub(super) before_acquire: bool,
     pub(super) before_release: bool,
     /// Failures in a row until the strategy trips, and how long until it recovers.
@@ -55,7 +57,7 @@ impl Plan {
     pub(super) fn draw(seed: u64, lie: Option<Lie>) -> Self {
         let mut rng = Rng::with_seed(seed);
         let rng = &mut rng;
-        Self {
+        let mut plan = Self {
             seed,
             lie,
             config: config(rng),
@@ -65,6 +67,7 @@ impl Plan {
             pace: one_of(rng, &[0, 2, 20, 300, 3000]),
             horizon: Duration::from_millis(rng.u64(1..=20_000)),
             lazy: one_of(rng, &[0, 20, 60]),
+            blind: one_of(rng, &[0, 0, 80, 95, 100]),
             before_acquire: rng.u8(0..6) == 0,
             before_release: rng.u8(0..6) == 0,
             strategy: (rng.u8(0..4) == 0)
@@ -73,6 +76,26 @@ impl Plan {
             may_close: rng.u8(0..8) == 0,
             may_forget: rng.u8(0..8) == 0,
             ends_by_drop: rng.u8(0..4) == 0,
+        };
+        if plan.blind > 0 && rng.u8(0..4) != 0 {
+            plan.go_by_tray(rng);
+        }
+        plan
+    }
+
+    /// Few of all configurations let a resource change hands by its tray: this one does.
+    fn go_by_tray(&mut self, rng: &mut Rng) {
+        self.before_acquire = false;
+        self.before_release = false;
+        let config = &mut self.config;
+        config.idle_order = IdleOrder::Hot;
+        config.check_on_return = false;
+        config.check_after_idle = config.check_after_idle.filter(|after| !after.is_zero());
+        if config.nested == Nested::Deny {
+            config.nested = Nested::Report;
+        }
+        if rng.bool() {
+            config.min_idle = 0;
         }
     }
 

@@ -47,6 +47,8 @@ pub(super) struct World {
     pub(super) line: Vec<u64>,
     pub(super) leases: Vec<Held>,
     pub(super) counted: Counted,
+    /// How many acquires and returns the observer was told of.
+    pub(super) told: (u64, u64),
     /// Open errors that somebody in line had to hear of, and that somebody heard of.
     pub(super) failures: (u64, u64),
     /// The last open that ended has failed.
@@ -55,7 +57,10 @@ pub(super) struct World {
     // The whole pool, as it was told to be.
     pub(super) max_size: usize,
     pub(super) cap: usize,
+    pub(super) closed: bool,
     pub(super) suspended: bool,
+    /// The breaker is, and nothing is lent.
+    pub(super) inactive: bool,
     pub(super) invalidated_at: u64,
     /// When it last began to recover, if it does.
     pub(super) recovering_since: Option<u64>,
@@ -68,6 +73,10 @@ pub(super) struct ThingState {
     pub(super) holder: Option<usize>,
     /// Out of the pool for good, and in a client's hands.
     pub(super) detached: bool,
+    /// When it was last known to be alive: opened, returned, or checked.
+    pub(super) proven: Instant,
+    /// How often it was lent.
+    pub(super) uses: u64,
 }
 
 /// An acquire that has been polled and has not ended.
@@ -107,6 +116,7 @@ pub(super) struct Counted {
 pub(super) struct Rngs {
     pub(super) backend: Rng,
     pub(super) order: Rng,
+    pub(super) looks: Rng,
 }
 
 /// Whose turn it is.
@@ -141,6 +151,7 @@ impl Sim {
             rngs: Rngs {
                 backend: Rng::with_seed(seed ^ 0xBACE),
                 order: Rng::with_seed(seed ^ 0x0DE5),
+                looks: Rng::with_seed(seed ^ 0x100C),
             },
             turns: Turns {
                 ready: (0..clients).collect(),
@@ -178,6 +189,11 @@ impl Sim {
 
     pub(super) fn note(&self, who: impl fmt::Display, what: impl fmt::Display) {
         self.world().note(who, what);
+    }
+
+    /// Does somebody look at the pool now?
+    pub(super) fn looks(&self) -> bool {
+        self.world().rngs.looks.u8(0..100) >= self.plan.blind
     }
 
     pub(super) fn tells(&self, lie: Lie) -> bool {
@@ -249,8 +265,20 @@ impl World {
         }
     }
 
+    /// As far as the clients and the observer know.
+    pub(super) fn lends(&self) -> bool {
+        !self.closed && !self.suspended && !self.inactive
+    }
+
     pub(super) fn is_broken(&self) -> bool {
         self.story.broken.is_some()
+    }
+
+    /// This resource is alive.
+    pub(super) fn prove(&mut self, serial: u64) {
+        if let Some(thing) = self.things.get_mut(&serial) {
+            thing.proven = now();
+        }
     }
 
     pub(super) fn forgotten(&self) -> usize {

@@ -95,6 +95,19 @@ async fn a_strategy_trips_it_and_those_who_wait_are_told() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_strategy_hears_of_every_return() {
+    let scribe = Scribe::default();
+    let rig = rig_with(&scribe, 1);
+
+    for _ in 0..5 {
+        drop(rig.acquire().await);
+    }
+
+    let told = scribe.with(|notes| notes.told.clone());
+    assert_eq!(told, [(BreakerState::Active, None); 5]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn it_is_asked_when_it_becomes_inactive_and_again_exactly_when_it_wanted() {
     let scribe = Scribe::default();
     let rig = rig_with(&scribe, 1);

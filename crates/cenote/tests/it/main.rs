@@ -64,6 +64,8 @@ mod status;
 mod status_load;
 mod suspension;
 mod trays;
+mod trays_runtimes;
+mod trays_terms;
 mod upkeep;
 mod upkeep_heartbeat;
 mod upkeep_leaks;

@@ -10,9 +10,11 @@ use cenote_testkit::{Call, Rig};
 const MS: Duration = Duration::from_millis(1);
 const SECOND: Duration = Duration::from_secs(1);
 
-/// One resource that lies on its tray: it was opened, and has been lent since without anybody waiting.
+/// One resource that lies on its tray: it was opened, the upkeep has seen it, and it has been lent since without anybody waiting.
 async fn on_a_tray(rig: &Rig) {
-    for _ in 0..3 {
+    drop(rig.acquire().await);
+    settle().await;
+    for _ in 0..2 {
         drop(rig.acquire().await);
     }
 }
