@@ -113,15 +113,17 @@ async fn work_that_is_dropped_in_a_statement_is_rolled_back() {
 async fn a_task_that_is_aborted_leaves_nothing_behind() {
     let rig = std::sync::Arc::new(Rig::new("aborted").await);
     let inner = rig.clone();
+    let (tell, inserted) = tokio::sync::oneshot::channel();
     let task = tokio::spawn(async move {
         let work = inner.db.transaction(|| async {
             inner.insert(1).await?;
+            tell.send(()).expect("the test waits for it");
             std::future::pending::<()>().await;
             Ok::<_, sqlx::Error>(())
         });
         work.await
     });
-    tokio::time::sleep(Duration::from_millis(200)).await;
+    inserted.await.expect("the row was inserted");
 
     task.abort();
 
