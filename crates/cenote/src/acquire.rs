@@ -1,113 +1,104 @@
-//! The way in, for a caller: ask the ledger, and if need be wait in line, by a future or by a thread.
+//! The way in, for a caller: what lies ready, or a turn in line, by a future or by a thread.
 
-use std::future::{Future, poll_fn};
+use std::future::Future;
 use std::panic::Location;
-use std::pin::pin;
+use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Poll, Wake, Waker};
-use std::time::{Duration, Instant};
+use std::task::{Context, Poll, Wake, Waker};
+use std::time::Duration;
 
-use crate::error::{AcquireError, TimedOut};
+use crate::error::AcquireError;
 use crate::lease::Lease;
-use crate::ledger::{Answer, Asker, Claim, Grant, HELD_UP_AFTER, Report, Ticket};
+use crate::ledger::{Asker, Grant};
 use crate::loan::Loan;
 use crate::manager::Manager;
-use crate::observer::{Acquired, NestedAcquire, TimeoutRaised};
+use crate::moment::Moment;
+use crate::observer::{Acquired, NestedAcquire};
 use crate::rt::{self, Owner};
-use crate::shared::{Place, Shared};
-use crate::status::{Holder, HolderGroup};
+use crate::shared::{Book, Place, Shared};
+use crate::status::Holder;
 use crate::sync::thread::{self, Thread};
 use crate::tray::TrayRef;
-use crate::{error::OpenError, upkeep};
+use crate::turn::{Rouse, Told, Turn};
+use crate::upkeep;
 
 /// What an acquire of this pool comes to.
 pub(crate) type Acquire<M> = Result<Lease<M>, AcquireError<<M as Manager>::Error>>;
-
-type Failed<M> = OpenError<<M as Manager>::Error>;
 
 /// How long a caller is ready to wait.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Patience {
     For(Option<Duration>),
-    Until(Instant),
-}
-
-impl Patience {
-    fn deadline(self, now: Instant) -> Option<Instant> {
-        match self {
-            // What lies beyond the end of time is for ever.
-            Self::For(limit) => limit.and_then(|limit| now.checked_add(limit)),
-            Self::Until(deadline) => Some(deadline),
-        }
-    }
+    Until(Moment),
 }
 
 /// Waits as a future, if need be.
 #[inline]
-pub(crate) async fn acquire<M: Manager + 'static>(
-    shared: &Arc<Shared<M>>,
+pub(crate) fn acquire<'a, M: Manager + 'static>(
+    shared: &'a Arc<Shared<M>>,
     site: &'static Location<'static>,
     patience: Patience,
-) -> Acquire<M> {
-    match by_tray(shared, site) {
-        Some(lease) => Ok(lease),
-        None => by_book(shared, site, patience).await,
+) -> Acquiring<'a, M> {
+    Acquiring {
+        turn: Turn::new(shared, site, patience, Rouse::Alarm),
+        timer: None,
     }
 }
 
-/// Asks the ledger, and waits in line.
-async fn by_book<M: Manager + 'static>(
-    shared: &Arc<Shared<M>>,
-    site: &'static Location<'static>,
-    patience: Patience,
-) -> Acquire<M> {
-    let asker = Asker {
-        site,
-        owner: Owner::of_task(),
-    };
-    let now = rt::now();
-    let asked = poll_fn(|context| Poll::Ready(ask(shared, asker, context.waker(), now))).await;
-    let mut turn = match asked {
-        Ok(turn) => turn,
-        Err(done) => return done,
-    };
-    let deadline = patience.deadline(now);
-    let mut timer = pin!(rt::sleep_until(Some(next_look(deadline, now))));
-    // The ledger was asked just now: there is no need to ask it again before somebody calls.
-    let mut called = false;
-    poll_fn(|context| {
-        if called {
-            if let Poll::Ready(acquired) = turn.look(context.waker()) {
-                return Poll::Ready(acquired);
+/// An acquire under way.
+#[must_use = "nothing is acquired unless it is awaited"]
+pub(crate) struct Acquiring<'a, M: Manager + 'static> {
+    turn: Turn<'a, M>,
+    /// Present where one who waits is not woken by the alarm.
+    timer: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
+}
+
+impl<M: Manager + 'static> Future for Acquiring<'_, M> {
+    type Output = Acquire<M>;
+
+    #[inline]
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Acquire<M>> {
+        let this = self.get_mut();
+        if !this.turn.is_in_line() {
+            if let Some(lease) = by_tray(this.turn.shared, this.turn.site) {
+                return Poll::Ready(Ok(lease));
             }
         }
-        called = true;
-        if is_over(deadline, now) {
-            return Poll::Ready(turn.time_out());
-        }
-        while timer.as_mut().poll(context).is_ready() {
-            let now = rt::now();
-            if is_over(deadline, now) {
+        this.by_book(context)
+            .map(|acquired| acquired.map_err(|error| *error))
+    }
+}
+
+impl<M: Manager + 'static> Acquiring<'_, M> {
+    /// Asks the ledger, and waits in line.
+    #[inline(never)]
+    fn by_book(&mut self, context: &mut Context<'_>) -> Poll<Told<M>> {
+        let Self { turn, timer } = self;
+        let waker = context.waker();
+        let mut told = if turn.is_in_line() {
+            turn.look(waker)
+        } else {
+            turn.ask(Owner::of_task(), waker)
+        };
+        loop {
+            if told.is_ready() {
+                return told;
+            }
+            if turn.is_over() {
                 return Poll::Ready(turn.time_out());
             }
-            if let Poll::Ready(acquired) = turn.look(context.waker()) {
-                return Poll::Ready(acquired);
+            if turn.rouse == Rouse::Alarm {
+                return Poll::Pending;
             }
-            timer.set(rt::sleep_until(Some(next_look(deadline, now))));
+            let until = turn.next_look();
+            let sleep = timer.get_or_insert_with(|| Box::pin(rt::sleep_until(Some(until))));
+            if sleep.as_mut().poll(context).is_pending() {
+                return Poll::Pending;
+            }
+            *timer = None;
+            told = turn.look(context.waker());
         }
-        Poll::Pending
-    })
-    .await
-}
-
-fn is_over(deadline: Option<Instant>, now: Instant) -> bool {
-    deadline.is_some_and(|deadline| deadline <= now)
-}
-
-/// Whoever waits looks again from time to time, in case that something is held up.
-fn next_look(deadline: Option<Instant>, now: Instant) -> Instant {
-    let look = now + HELD_UP_AFTER;
-    deadline.map_or(look, |deadline| deadline.min(look))
+    }
 }
 
 /// Waits as a thread.
@@ -119,26 +110,19 @@ pub(crate) fn acquire_blocking<M: Manager + 'static>(
     if let Some(lease) = by_tray(shared, site) {
         return Ok(lease);
     }
-    let asker = Asker {
-        site,
-        owner: Owner::of_task().or_else(|| Some(Owner::of_thread())),
-    };
-    let now = rt::now();
+    let owner = Owner::of_task().or_else(|| Some(Owner::of_thread()));
     let waker = Waker::from(Arc::new(Unpark(thread::current())));
-    let mut turn = match ask(shared, asker, &waker, now) {
-        Ok(turn) => turn,
-        Err(done) => return done,
-    };
-    let deadline = patience.deadline(now);
+    let mut turn = Turn::new(shared, site, patience, Rouse::Themselves);
+    let mut told = turn.ask(owner, &waker);
     loop {
-        let now = rt::now();
-        if is_over(deadline, now) {
-            return turn.time_out();
+        if let Poll::Ready(acquired) = told {
+            return acquired.map_err(|error| *error);
         }
-        thread::park_timeout(next_look(deadline, now) - now);
-        if let Poll::Ready(acquired) = turn.look(&waker) {
-            return acquired;
+        if turn.is_over() {
+            return turn.time_out().map_err(|error| *error);
         }
+        thread::park_timeout(turn.next_look().saturating_duration_since(rt::now()));
+        told = turn.look(&waker);
     }
 }
 
@@ -161,15 +145,15 @@ pub(crate) fn try_acquire<M: Manager + 'static>(
     let now = rt::now();
     let (answer, tray, orders) = {
         let mut book = shared.lock_to_ask(now);
-        let (mut answer, orders) = book.try_request(asker, now);
-        let grant = answer.as_mut().ok().and_then(Option::as_mut);
-        let tray = grant.and_then(|grant| set_aside(shared, grant, asker, now));
+        let (answer, orders) = book.try_request(asker, now);
+        let grant = answer.as_ref().ok().and_then(Option::as_ref);
+        let tray = grant.and_then(|grant| set_aside(shared, &book, grant, asker, now));
         (answer, tray, orders)
     };
     shared.carry_out(orders, place);
     match answer {
         Ok(grant) => Ok(grant.map(|grant| lend(shared, grant, tray, site))),
-        Err(refusal) => Err(shared.refused(refusal)),
+        Err(refusal) => Err(*shared.refused(refusal)),
     }
 }
 
@@ -181,43 +165,7 @@ impl Wake for Unpark {
     }
 }
 
-/// Asks the ledger: a turn in line, or the end already.
-fn ask<'a, M: Manager>(
-    shared: &'a Arc<Shared<M>>,
-    asker: Asker,
-    waker: &Waker,
-    now: Instant,
-) -> Result<Turn<'a, M>, Acquire<M>> {
-    upkeep::start(shared);
-    let (answer, tray, orders) = {
-        let mut book = shared.lock_to_ask(now);
-        let (mut answer, orders) = book.request(asker, waker, now);
-        let tray = match &mut answer {
-            Answer::Granted(grant) => set_aside(shared, grant, asker, now),
-            Answer::Wait { .. } | Answer::Refused(_) => None,
-        };
-        (answer, tray, orders)
-    };
-    let (turn, nested) = match answer {
-        Answer::Wait { ticket, nested } => (
-            Ok(Turn {
-                shared,
-                ticket: Some(ticket),
-                site: asker.site,
-            }),
-            nested,
-        ),
-        Answer::Granted(grant) => (Err(Ok(lend(shared, grant, tray, asker.site))), None),
-        Answer::Refused(refusal) => (Err(Err(shared.refused(refusal))), None),
-    };
-    if let Some(holders) = nested {
-        raise_nested(shared, asker.site, &holders);
-    }
-    shared.carry_out(orders, Place::Task);
-    turn
-}
-
-fn raise_nested<M: Manager + 'static>(
+pub(crate) fn raise_nested<M: Manager + 'static>(
     shared: &Shared<M>,
     site: &'static Location<'static>,
     holders: &[Holder],
@@ -233,22 +181,25 @@ fn raise_nested<M: Manager + 'static>(
 }
 
 /// Opens the tray of a slot that the ledger has set aside. Under the book's lock.
-fn set_aside<M: Manager>(
+pub(crate) fn set_aside<M: Manager>(
     shared: &Shared<M>,
-    grant: &mut Grant<Box<Loan<M>>>,
+    book: &Book<M>,
+    grant: &Grant<Box<Loan<M>>>,
     asker: Asker,
-    now: Instant,
+    now: Moment,
 ) -> Option<TrayRef> {
-    let terms = grant.terms.take()?;
-    let Shared { trays, clock, .. } = shared;
-    clock.doubt();
-    Some(trays.open(grant.slot, terms, asker, grant.uses, clock, now))
+    if !grant.is_aside {
+        return None;
+    }
+    shared.clock.doubt();
+    let terms = book.terms(grant.slot);
+    Some(shared.trays.open(grant.slot, terms, asker, grant.uses, now))
 }
 
 /// Takes what lies ready, if anything does: nobody waits, and the book is not opened.
 #[inline]
 fn by_tray<M: Manager>(shared: &Shared<M>, site: &'static Location<'static>) -> Option<Lease<M>> {
-    if !shared.bell.is_answered() {
+    if !shared.trays.any_open() || !shared.bell.is_answered() {
         return None;
     }
     let asker = Asker {
@@ -265,7 +216,8 @@ fn by_tray<M: Manager>(shared: &Shared<M>, site: &'static Location<'static>) -> 
     Some(Lease::new(loan))
 }
 
-fn lend<M: Manager + 'static>(
+#[inline]
+pub(crate) fn lend<M: Manager + 'static>(
     shared: &Arc<Shared<M>>,
     mut grant: Grant<Box<Loan<M>>>,
     tray: Option<TrayRef>,
@@ -274,7 +226,9 @@ fn lend<M: Manager + 'static>(
     let (id, waited) = (grant.id, grant.waited);
     let nested = grant.nested.take();
     let lease = Lease::new(Loan::granted(shared, grant, tray, site));
-    tell_acquired(shared, id, waited, site);
+    if shared.observers.any() {
+        tell_acquired(shared, id, waited, site);
+    }
     if let Some(holders) = nested {
         raise_nested(shared, site, &holders);
     }
@@ -294,84 +248,4 @@ fn tell_acquired<M: Manager + 'static>(
         site,
     };
     shared.observers.tell(|observer| observer.acquired(&event));
-}
-
-/// A place in line. Dropped before its end, it passes on what it was about to get.
-struct Turn<'a, M: Manager + 'static> {
-    shared: &'a Arc<Shared<M>>,
-    ticket: Option<Ticket>,
-    site: &'static Location<'static>,
-}
-
-impl<M: Manager + 'static> Turn<'_, M> {
-    /// Is it served by now? And does somebody keep the pool up?
-    fn look(&mut self, waker: &Waker) -> Poll<Acquire<M>> {
-        upkeep::start(self.shared);
-        let now = rt::now();
-        let ticket = self.ticket.expect("bug: a turn ends once");
-        let (claim, orders) = self.shared.lock().claim(ticket, waker, now);
-        let acquired = claim.map(|claim| self.hear(claim));
-        self.shared.carry_out(orders, Place::Task);
-        acquired
-    }
-
-    fn time_out(&mut self) -> Acquire<M> {
-        let now = rt::now();
-        let ticket = self.ticket.expect("bug: a turn ends once");
-        let (told, orders) = self.shared.lock().time_out(ticket, now);
-        let acquired = match told {
-            Ok(claim) => self.hear(claim),
-            Err(report) => Err(self.timed_out(*report)),
-        };
-        self.shared.carry_out(orders, Place::Task);
-        acquired
-    }
-
-    /// The end of the turn. A lease is made of the grant before anything else happens, so that it cannot be lost.
-    fn hear(&mut self, claim: Claim<Box<Loan<M>>, Failed<M>>) -> Acquire<M> {
-        self.ticket = None;
-        match claim {
-            Ok(grant) => Ok(lend(self.shared, grant, None, self.site)),
-            Err(refusal) => Err(self.shared.refused(refusal)),
-        }
-    }
-
-    fn timed_out(&mut self, report: Report<Failed<M>>) -> AcquireError<M::Error> {
-        self.ticket = None;
-        let Report {
-            waited,
-            phase,
-            status,
-            holders,
-            nested,
-            last_failure,
-        } = report;
-        let event = TimeoutRaised {
-            pool: &self.shared.name,
-            site: self.site,
-            waited,
-            status: &status,
-        };
-        self.shared
-            .observers
-            .tell(|observer| observer.timed_out(&event));
-        AcquireError::TimedOut(Box::new(TimedOut {
-            pool: Arc::clone(&self.shared.name),
-            waited,
-            phase,
-            holders: HolderGroup::of(&holders),
-            status,
-            nested,
-            last_open_error: last_failure,
-        }))
-    }
-}
-
-impl<M: Manager + 'static> Drop for Turn<'_, M> {
-    fn drop(&mut self) {
-        if let Some(ticket) = self.ticket.take() {
-            let orders = self.shared.lock().withdraw(ticket, rt::now());
-            self.shared.carry_out(orders, Place::Drop);
-        }
-    }
 }

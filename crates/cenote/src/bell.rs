@@ -4,9 +4,9 @@ use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Poll, Waker};
-use std::time::Instant;
 
 use crate::manager::Manager;
+use crate::moment::Moment;
 use crate::rt;
 use crate::shared::Shared;
 use crate::sync::{AtomicBool, Mutex, MutexGuard, Ordering, PoisonError};
@@ -78,7 +78,7 @@ impl<M: Manager + 'static> Bell<M> {
     }
 
     /// Ends when the bell rings, or at `at`.
-    pub(crate) async fn rung_or_at(&self, at: Option<Instant>) {
+    pub(crate) async fn rung_or_at(&self, at: Option<Moment>) {
         let mut timer = pin!(rt::sleep_until(at));
         poll_fn(|context| {
             let mut state = self.lock();

@@ -50,7 +50,7 @@ impl<M: Manager + 'static> Lease<M> {
 
     /// When the resource was opened.
     pub fn opened_at(this: &Self) -> Instant {
-        this.lent().opened_at
+        this.lent().opened_at.instant()
     }
 
     /// How old the resource is.

@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 mod acquire;
+mod alarm;
 mod backoff;
 mod bell;
 mod breaker;
@@ -18,6 +19,7 @@ mod lease;
 mod ledger;
 mod loan;
 mod manager;
+mod moment;
 mod observer;
 mod pool;
 #[cfg(not(cenote_model))]
@@ -31,6 +33,7 @@ mod shared;
 mod status;
 mod sync;
 mod tray;
+mod turn;
 mod upkeep;
 mod whole;
 

@@ -3,12 +3,13 @@
 use std::borrow::Cow;
 use std::panic::Location;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::breaker::{BreakerState, Failure};
 use crate::guarded::{Mishap, guarded_now};
-use crate::ledger::{Condition, Grant, Manner, SlotNo, Work};
+use crate::ledger::{Condition, Grant, Manner, Orders, SlotNo, Work};
 use crate::manager::Manager;
+use crate::moment::Moment;
 use crate::observer::{Callback, CallbackFailed, Detached, Discarded, Released, ReturnedLate};
 use crate::rt;
 use crate::shared::{Evidence, Place, Shared};
@@ -27,7 +28,7 @@ pub(crate) struct Lent<M: Manager + 'static> {
     tray: Option<TrayRef>,
     slot: SlotNo,
     pub(crate) id: u64,
-    pub(crate) opened_at: Instant,
+    pub(crate) opened_at: Moment,
     pub(crate) uses: u64,
     pub(crate) site: &'static Location<'static>,
 }
@@ -50,6 +51,7 @@ impl<M: Manager + 'static> Loan<M> {
     }
 
     /// The ledger has granted it. With `tray`, it is set aside.
+    #[inline]
     pub(crate) fn granted(
         shared: &Arc<Shared<M>>,
         grant: Grant<Box<Self>>,
@@ -168,11 +170,12 @@ impl<M: Manager + 'static> Loan<M> {
     fn come_home(mut self: Box<Self>, condition: Condition, manner: Manner) -> Left<M> {
         let lent = self.lent.take().expect("bug: a lease ends once");
         let shared = &lent.shared;
-        let now = rt::now();
-        let (returned, orders) = {
+        let now = shared.clock.now();
+        let mut orders = Orders::default();
+        let returned = {
             let mut book = shared.lock_as_is();
             lent.fetch(&mut book);
-            book.give_back(lent.slot, self, condition, manner, now)
+            book.give_back(lent.slot, self, condition, manner, now, &mut orders)
         };
         if shared.observers.any() {
             lent.tell(condition, returned.held, returned.late);

@@ -14,6 +14,7 @@ use crate::error::{AcquireError, WarmError};
 use crate::lease::Lease;
 use crate::ledger::Cold;
 use crate::manager::Manager;
+use crate::moment::Moment;
 use crate::rt;
 use crate::shared::{Place, Shared};
 use crate::upkeep;
@@ -100,7 +101,11 @@ impl<M: Manager + 'static> Pool<M> {
     /// As [`acquire`](Pool::acquire).
     #[track_caller]
     pub fn acquire_until(&self, deadline: Instant) -> impl Future<Output = Acquire<M>> + Send {
-        acquire::acquire(&self.shared, Location::caller(), Patience::Until(deadline))
+        acquire::acquire(
+            &self.shared,
+            Location::caller(),
+            Patience::Until(Moment::of(deadline)),
+        )
     }
 
     /// Lends a resource that is idle and fit now; `None` if there is none, or if somebody waits for it.

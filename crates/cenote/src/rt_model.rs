@@ -14,6 +14,8 @@ use shuttle::current;
 use shuttle::future::AbortHandle;
 use shuttle::thread::{self, ThreadId};
 
+use crate::moment::Moment;
+
 /// What is due within this time is due soon. Far less than the second after which a waiter looks again by itself.
 const SOON: Duration = Duration::from_millis(100);
 
@@ -22,7 +24,7 @@ const OUTSIDE: &str = "outside";
 
 // Shuttle runs all tasks and threads of one model in turn, on one thread of the system. What is here makes no step of its own.
 thread_local! {
-    static NOW: Cell<Instant> = Cell::new(birth());
+    static NOW: Cell<Moment> = Cell::new(Moment::of(birth()));
     static RUNTIME: RefCell<Runtime> = RefCell::default();
 }
 
@@ -56,8 +58,17 @@ fn birth() -> Instant {
 }
 
 /// The time.
-pub(crate) fn now() -> Instant {
+pub(crate) fn now() -> Moment {
     NOW.get()
+}
+
+pub(crate) fn zero() -> (Instant, Moment) {
+    (birth(), Moment::from_nanoseconds(1 << 50))
+}
+
+/// There is no other time.
+pub(crate) fn nearly_now() -> Moment {
+    now()
 }
 
 pub(crate) fn is_real_time() -> bool {
@@ -82,7 +93,7 @@ pub(crate) fn is_present() -> bool {
 }
 
 /// Ends at `deadline` if that is soon, whenever the scheduler likes. Otherwise never.
-pub(crate) async fn sleep_until(deadline: Option<Instant>) {
+pub(crate) async fn sleep_until(deadline: Option<Moment>) {
     let Some(deadline) = deadline.filter(|deadline| *deadline < now() + SOON) else {
         return future::pending().await;
     };
@@ -119,7 +130,7 @@ struct Ring {
 }
 
 impl Alarm {
-    fn set(deadline: Instant) -> Self {
+    fn set(deadline: Moment) -> Self {
         let ring = Arc::new(Mutex::new(Ring::default()));
         let heard = Arc::downgrade(&ring);
         start(ring_at(deadline, heard));
@@ -136,7 +147,7 @@ impl Alarm {
     }
 }
 
-async fn ring_at(deadline: Instant, heard: Weak<Mutex<Ring>>) {
+async fn ring_at(deadline: Moment, heard: Weak<Mutex<Ring>>) {
     let Some(ring) = heard.upgrade() else { return };
     NOW.set(now().max(deadline));
     let waker = {

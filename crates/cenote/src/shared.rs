@@ -2,8 +2,9 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use crate::alarm::{self, Alarmed};
 use crate::bell::Bell;
 use crate::breaker::{BreakerState, Failure, Recovery, Strategy, Verdict};
 use crate::clock::Clock;
@@ -15,6 +16,7 @@ use crate::hooks::Hooks;
 use crate::ledger::{Ledger, Orders, Refusal, SlotNo};
 use crate::loan::Loan;
 use crate::manager::Manager;
+use crate::moment::Moment;
 use crate::observer::{BreakerChanged, Leaked, Observers, PoolClosed};
 use crate::rt;
 use crate::sync::{AtomicUsize, Mutex, MutexGuard, PoisonError};
@@ -83,7 +85,7 @@ impl<M: Manager + 'static> Shared<M> {
     }
 
     /// The ledger, for one who asks for a resource.
-    pub(crate) fn lock_to_ask(&self, now: Instant) -> MutexGuard<'_, Book<M>> {
+    pub(crate) fn lock_to_ask(&self, now: Moment) -> MutexGuard<'_, Book<M>> {
         let mut book = self.lock_as_is();
         if book.must_fetch(now) {
             self.fetch(&mut book);
@@ -99,7 +101,7 @@ impl<M: Manager + 'static> Shared<M> {
 
     /// Under the book's lock, so that nobody sees it neither here nor there.
     pub(crate) fn fetch_one(&self, book: &mut Book<M>, slot: SlotNo) {
-        if let Some(mut fetched) = self.trays.close::<Loan<M>>(slot, &self.clock) {
+        if let Some(mut fetched) = self.trays.close::<Loan<M>>(slot) {
             if let Some(loan) = &mut fetched.resource {
                 loan.shelve();
             }
@@ -108,8 +110,16 @@ impl<M: Manager + 'static> Shared<M> {
     }
 
     /// Does what the ledger ordered. The lock is not held.
+    #[inline]
     pub(crate) fn carry_out(self: &Arc<Self>, mut orders: Orders, place: Place) {
         orders.wake_all();
+        if orders.has_more() {
+            self.carry_out_more(&orders, place);
+        }
+    }
+
+    #[cold]
+    fn carry_out_more(self: &Arc<Self>, orders: &Orders, place: Place) {
         if orders.owed {
             match place {
                 Place::Task => self.do_owed_work(),
@@ -118,6 +128,9 @@ impl<M: Manager + 'static> Shared<M> {
         }
         if orders.ring {
             self.bell.ring(None);
+        }
+        if let Some(at) = orders.alarm {
+            alarm::set(at, self);
         }
         if orders.waste {
             let waste = self.lock_as_is().take_waste();
@@ -209,8 +222,10 @@ impl<M: Manager + 'static> Shared<M> {
             Evidence::Accepted { probe } if !probe && state == BreakerState::Recovering => {
                 Verdict::Keep
             }
-            Evidence::Accepted { .. } => strategy.report_success(state, rt::now()),
-            Evidence::Failed(failure) => strategy.report_failure(state, failure, rt::now()),
+            Evidence::Accepted { .. } => strategy.report_success(state, rt::now().instant()),
+            Evidence::Failed(failure) => {
+                strategy.report_failure(state, failure, rt::now().instant())
+            }
         }));
         match verdict.unwrap_or(Verdict::Keep) {
             Verdict::Keep => {}
@@ -220,7 +235,7 @@ impl<M: Manager + 'static> Shared<M> {
     }
 
     /// One round of upkeep. Answers with when the next is due.
-    pub(crate) fn keep_up(self: &Arc<Self>) -> Option<Instant> {
+    pub(crate) fn keep_up(self: &Arc<Self>) -> Option<Moment> {
         self.ask_recovery();
         let (upkeep, orders) = self.lock().upkeep(rt::now());
         for holder in &upkeep.leaked {
@@ -255,9 +270,13 @@ impl<M: Manager + 'static> Shared<M> {
     }
 
     /// What the ledger refused, as the caller's error.
-    pub(crate) fn refused(&self, refusal: Refusal<OpenError<M::Error>>) -> AcquireError<M::Error> {
+    #[cold]
+    pub(crate) fn refused(
+        &self,
+        refusal: Refusal<OpenError<M::Error>>,
+    ) -> Box<AcquireError<M::Error>> {
         let pool = Arc::clone(&self.name);
-        match refusal {
+        Box::new(match refusal {
             Refusal::Closed => AcquireError::Closed { pool },
             Refusal::Unavailable {
                 since,
@@ -272,7 +291,15 @@ impl<M: Manager + 'static> Shared<M> {
             Refusal::Open(error) => AcquireError::Open { pool, error },
             Refusal::Rejected { waiting } => AcquireError::Rejected { pool, waiting },
             Refusal::Nested { held } => AcquireError::Nested { pool, held },
-        }
+        })
+    }
+}
+
+impl<M: Manager + 'static> Alarmed for Shared<M> {
+    fn alarm(&self, at: Moment, now: Moment) -> Option<Moment> {
+        let (next, mut orders) = self.lock_as_is().alarm(at, now);
+        orders.wake_all();
+        next
     }
 }
 

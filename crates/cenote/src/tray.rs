@@ -11,10 +11,9 @@ mod tests;
 use std::any::Any;
 use std::borrow::Cow;
 use std::cell::Cell;
-use std::time::Instant;
 
-use crate::clock::{Clock, Tick, nanoseconds};
 use crate::ledger::{Asker, Fetched, SlotNo, Terms};
+use crate::moment::{Moment, nanoseconds};
 use crate::rt::Home;
 use crate::sync::{AtomicU64, AtomicUsize, Latch, Ordering};
 
@@ -33,15 +32,15 @@ struct Open {
     /// Present while nobody has it.
     parcel: Option<Parcel>,
     /// Until when it may change hands as it is, how long it may lie, and how often it may be lent.
-    fit_until: Tick,
+    fit_until: Moment,
     stale_after: u64,
     most_uses: u64,
     home: Option<Home>,
     asker: Asker,
     label: Option<Cow<'static, str>>,
     /// Since when it is lent, or was lent last.
-    since: Tick,
-    used_at: Tick,
+    since: Moment,
+    used_at: Moment,
     uses: u64,
     released: u64,
 }
@@ -51,11 +50,10 @@ impl Tray {
         Self(Latch::new(None))
     }
 
-    fn open(&self, terms: Terms, asker: Asker, uses: u64, clock: &Clock, now: Instant) {
-        let now = clock.tick(now);
+    fn open(&self, terms: Terms, asker: Asker, uses: u64, now: Moment) {
         let before = self.0.lock().replace(Open {
             parcel: None,
-            fit_until: terms.fit_until.map_or(Tick::MAX, |at| clock.tick(at)),
+            fit_until: terms.fit_until.unwrap_or(Moment::NEVER),
             stale_after: terms.check_after_idle.map_or(u64::MAX, nanoseconds),
             most_uses: terms.most_uses,
             home: terms.home,
@@ -69,14 +67,14 @@ impl Tray {
         debug_assert!(before.is_none(), "bug: a tray was opened twice");
     }
 
-    fn close<R: 'static>(&self, clock: &Clock) -> Option<Fetched<Box<R>>> {
+    fn close<R: 'static>(&self) -> Option<Fetched<Box<R>>> {
         let open = self.0.lock().take()?;
         Some(Fetched {
             resource: open.parcel.map(unpack),
             asker: open.asker,
             label: open.label,
-            since: clock.instant(open.since),
-            used_at: (open.released > 0).then(|| clock.instant(open.used_at)),
+            since: open.since,
+            used_at: (open.released > 0).then_some(open.used_at),
             uses: open.uses,
             released: open.released,
         })
@@ -84,7 +82,7 @@ impl Tray {
 
     /// Takes what lies here, if it may be lent as it is. Answers with how often it was lent, too.
     #[inline]
-    fn take<R: 'static>(&self, asker: Asker, now: Tick) -> Option<(Box<R>, u64)> {
+    fn take<R: 'static>(&self, asker: Asker, now: Moment) -> Option<(Box<R>, u64)> {
         let mut tray = self.0.try_lock()?;
         let open = tray.as_mut()?;
         if open.parcel.is_none() || !open.may_be_lent(now) {
@@ -101,7 +99,7 @@ impl Tray {
     pub(crate) fn lay_back<R: Send + 'static>(
         &self,
         resource: Box<R>,
-        now: Tick,
+        now: Moment,
     ) -> Result<u64, Box<R>> {
         let mut tray = self.0.lock();
         let Some(open) = tray.as_mut().filter(|open| open.may_come_back(now)) else {
@@ -110,7 +108,7 @@ impl Tray {
         open.parcel = Some(resource);
         open.used_at = now;
         open.released += 1;
-        let held = now.saturating_sub(open.since);
+        let held = now.nanoseconds_since(open.since);
         let label = open.label.take();
         drop(tray);
         drop(label);
@@ -138,14 +136,14 @@ fn unpack<R: 'static>(parcel: Parcel) -> Box<R> {
 
 impl Open {
     #[inline]
-    fn may_be_lent(&self, now: Tick) -> bool {
-        now.saturating_sub(self.used_at) < self.stale_after
+    fn may_be_lent(&self, now: Moment) -> bool {
+        now.nanoseconds_since(self.used_at) < self.stale_after
             && self.may_come_back(now)
             && self.home.as_ref().is_none_or(|home| !home.is_gone())
     }
 
     #[inline]
-    fn may_come_back(&self, now: Tick) -> bool {
+    fn may_come_back(&self, now: Moment) -> bool {
         self.uses < self.most_uses && now < self.fit_until
     }
 }
@@ -179,6 +177,11 @@ impl Trays {
         self.trays.len()
     }
 
+    #[inline]
+    pub(crate) fn any_open(&self) -> bool {
+        self.open.load(Ordering::Relaxed) > 0
+    }
+
     /// Opens the tray of a slot that is set aside. What is in the slot has just been lent for the `uses`th time. Under the book's lock.
     pub(crate) fn open(
         &self,
@@ -186,28 +189,24 @@ impl Trays {
         terms: Terms,
         asker: Asker,
         uses: u64,
-        clock: &Clock,
-        now: Instant,
+        now: Moment,
     ) -> TrayRef {
         let tray = TrayRef::clone(&self.trays[slot]);
-        tray.open(terms, asker, uses, clock, now);
+        tray.open(terms, asker, uses, now);
         self.open.fetch_add(1, Ordering::Relaxed);
         tray
     }
 
     /// Ends the time aside of a slot, and tells what has happened. `None`: it was not. Under the book's lock.
-    pub(crate) fn close<R: 'static>(&self, slot: SlotNo, clock: &Clock) -> Option<Fetched<Box<R>>> {
-        let fetched = self.trays[slot].close(clock)?;
+    pub(crate) fn close<R: 'static>(&self, slot: SlotNo) -> Option<Fetched<Box<R>>> {
+        let fetched = self.trays[slot].close()?;
         self.open.fetch_sub(1, Ordering::Relaxed);
         Some(fetched)
     }
 
     /// Takes what lies on a tray and may be lent, looking first where this thread was last.
     #[inline]
-    pub(crate) fn take<R: 'static>(&self, asker: Asker, now: Tick) -> Option<(Box<R>, u64)> {
-        if self.open.load(Ordering::Relaxed) == 0 {
-            return None;
-        }
+    pub(crate) fn take<R: 'static>(&self, asker: Asker, now: Moment) -> Option<(Box<R>, u64)> {
         let first = match LAST.get() {
             (number, slot) if number == self.number => slot,
             _ => 0,
@@ -223,7 +222,7 @@ impl Trays {
         &self,
         first: SlotNo,
         asker: Asker,
-        now: Tick,
+        now: Moment,
     ) -> Option<(Box<R>, u64)> {
         let slots = (first + 1..self.trays.len()).chain(0..first);
         for slot in slots {

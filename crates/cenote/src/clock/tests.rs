@@ -1,14 +1,10 @@
-//! The clock of the trays against the exact one. In debug builds the pools read only the latter, so it is tried here.
+//! The clock of a pool against the exact one. In debug builds pools read only the latter, so it is tried here.
 
 use super::*;
 
-const DAY: Duration = Duration::from_secs(24 * 60 * 60);
-
 /// What it shows, and the exact time just before and just after it was read.
-fn read(clock: &Clock) -> (Tick, Tick, Tick) {
-    let before = clock.tick(rt::now());
-    let shown = clock.now();
-    (before, shown, clock.tick(rt::now()))
+fn read(clock: &Clock) -> (Moment, Moment, Moment) {
+    (rt::now(), clock.now(), rt::now())
 }
 
 fn is_exact(clock: &Clock) -> bool {
@@ -25,18 +21,17 @@ fn an_exact_clock_shows_the_time() {
 
 #[test]
 fn a_coarse_clock_is_never_ahead_and_at_most_20_ms_behind() {
-    let most = nanoseconds(Duration::from_millis(20));
+    let clock = Clock::new(false);
     // A thread that is put off between two readings sees any distance. The best of many tries counts.
     let tries = (0..100).map(|_| {
-        let clock = Clock::new(false);
         let (before, shown, after) = read(&clock);
-        assert!(shown <= after, "{} ns ahead", shown - after);
-        before.saturating_sub(shown)
+        assert!(shown <= after, "{shown:?} is ahead of {after:?}");
+        before.saturating_duration_since(shown)
     });
 
     let behind = tries.min();
 
-    assert!(behind.is_some_and(|behind| behind <= most), "{behind:?} ns");
+    assert!(behind.is_some_and(|behind| behind <= 2 * LAG), "{behind:?}");
 }
 
 #[test]
@@ -57,7 +52,7 @@ fn a_coarse_clock_goes_on() {
 fn where_the_kernel_has_a_coarse_clock_it_is_read() {
     let clock = Clock::new(false);
 
-    clock.doubt();
+    assert!(!clock.doubt());
 
     assert!(!is_exact(&clock), "it is real time, so there is no doubt");
 }
@@ -67,39 +62,40 @@ fn where_time_is_paused_doubt_makes_it_exact() {
     let clock = Clock::new(false);
 
     rt::with_paused_time(|| {
-        clock.doubt();
+        assert!(clock.doubt(), "that is news");
 
-        let now = rt::now();
-        assert_eq!(clock.now(), clock.tick(now));
-        assert_eq!(clock.instant(clock.now()), now);
+        assert_eq!(clock.now(), rt::now());
+        assert!(!clock.doubt(), "and now it is not");
     });
     assert!(is_exact(&clock), "once in doubt, always in doubt");
 }
 
 #[test]
-fn a_moment_becomes_a_tick_and_the_same_moment_again() {
-    let clock = Clock::new(true);
-    let now = rt::now();
+fn a_clock_that_is_made_where_time_is_paused_knows() {
+    rt::with_paused_time(|| assert!(Clock::new(false).is_turned()));
+}
 
-    for at in [Some(now), Some(now + DAY), now.checked_sub(DAY)]
-        .into_iter()
-        .flatten()
-    {
-        assert_eq!(clock.instant(clock.tick(at)), at);
+#[test]
+fn a_limit_never_ends_early() {
+    for exact in [true, false] {
+        let clock = Clock::new(exact);
+        for limit in [Duration::ZERO, SHORT / 1000, SHORT, 30 * SHORT] {
+            let began = rt::now();
+            let end = clock.end_of(limit, clock.now());
+
+            let full = end.saturating_duration_since(began);
+            assert!(full >= limit, "{limit:?} ended after {full:?}");
+            assert!(!clock.is_past(end, end - LAG - LAG - LAG));
+        }
+        assert_eq!(clock.end_of(Duration::MAX, clock.now()), Moment::NEVER);
     }
-    let later = Duration::from_nanos(7);
-    assert_eq!(clock.tick(now + later), clock.tick(now) + 7);
 }
 
 #[test]
-fn a_moment_before_zero_is_zero() {
-    let clock = Clock::new(true);
+fn what_is_over_is_past_though_the_coarse_clock_does_not_know_yet() {
+    let clock = Clock::new(false);
+    let shown = rt::now() - LAG;
 
-    assert_eq!(clock.tick(clock.zero - Duration::from_nanos(1)), 0);
-}
-
-#[test]
-fn what_is_too_long_for_ticks_is_for_ever() {
-    assert_eq!(nanoseconds(Duration::from_micros(3)), 3000);
-    assert_eq!(nanoseconds(Duration::MAX), u64::MAX);
+    assert!(clock.is_past(rt::now(), shown));
+    assert!(!clock.is_past(rt::now() + SHORT, shown));
 }

@@ -1,10 +1,11 @@
 //! Answers: what one who asks the ledger for a resource may hear.
 
 use std::panic::Location;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::slot::SlotNo;
-use super::{Report, Terms, Ticket};
+use super::{Report, Ticket};
+use crate::moment::Moment;
 use crate::status::Holder;
 
 /// The answer to a request.
@@ -27,11 +28,11 @@ pub(crate) struct Grant<R> {
     pub(crate) slot: SlotNo,
     pub(crate) resource: R,
     pub(crate) id: u64,
-    pub(crate) opened_at: Instant,
+    pub(crate) opened_at: Moment,
     pub(crate) uses: u64,
     pub(crate) waited: Duration,
-    /// Present if it is set aside.
-    pub(crate) terms: Option<Terms>,
+    /// It is set aside.
+    pub(crate) is_aside: bool,
     /// If taking it closed a circle of holders who all wait for this pool, here they are.
     pub(crate) nested: Option<Vec<Holder>>,
 }

@@ -4,19 +4,20 @@
 //! shell tells the ledger what has happened meanwhile.
 
 use std::borrow::Cow;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::slot::{Asker, SlotNo, State};
 use super::{Ledger, Orders};
 use crate::breaker::BreakerState;
 use crate::config::{IdleOrder, Limits, Nested};
+use crate::moment::Moment;
 use crate::rt::Home;
 
 /// On which terms a slot is set aside. What does not keep to them comes before the ledger.
 #[derive(Debug)]
 pub(crate) struct Terms {
     /// Until when it may change hands as it is.
-    pub(crate) fit_until: Option<Instant>,
+    pub(crate) fit_until: Option<Moment>,
     /// How often it may be lent.
     pub(crate) most_uses: u64,
     pub(crate) check_after_idle: Option<Duration>,
@@ -32,9 +33,9 @@ pub(crate) struct Fetched<R> {
     pub(crate) asker: Asker,
     pub(crate) label: Option<Cow<'static, str>>,
     /// Since when they have it.
-    pub(crate) since: Instant,
+    pub(crate) since: Moment,
     /// When it last came back, if it did.
-    pub(crate) used_at: Option<Instant>,
+    pub(crate) used_at: Option<Moment>,
     pub(crate) uses: u64,
     /// How often it came back.
     pub(crate) released: u64,
@@ -48,7 +49,7 @@ pub(crate) fn may_be_set_aside(limits: &Limits, hooked: bool) -> bool {
 
 impl<R, F: Clone> Ledger<R, F> {
     /// Must what is set aside be fetched before a request can be answered? Not while something fit is on the shelf.
-    pub(crate) fn must_fetch(&self, now: Instant) -> bool {
+    pub(crate) fn must_fetch(&self, now: Moment) -> bool {
         let fit =
             |slot: &SlotNo| self.worn(*slot, now).is_none() && !self.needs_vetting(*slot, now);
         !self.aside.is_empty() && !self.shelf.iter().any(fit)
@@ -85,19 +86,14 @@ impl<R, F: Clone> Ledger<R, F> {
     }
 
     /// Sets aside what was just lent, if it may be.
-    pub(super) fn set_aside(
-        &mut self,
-        slot: SlotNo,
-        now: Instant,
-        orders: &mut Orders,
-    ) -> Option<Terms> {
+    pub(super) fn set_aside(&mut self, slot: SlotNo, now: Moment, orders: &mut Orders) -> bool {
         let spare_counts = self.limits.min_idle > 0 && self.occupied() < self.max_size;
         if slot >= self.trays
             || spare_counts
             || self.slots[slot].retire_at.is_some()
             || self.breaker.state != BreakerState::Active
         {
-            return None;
+            return false;
         }
         self.become_state(slot, State::Aside, now);
         self.aside.push(slot);
@@ -109,12 +105,17 @@ impl<R, F: Clone> Ledger<R, F> {
         if let Some(at) = dates.min() {
             self.due(at, orders);
         }
+        true
+    }
+
+    /// The terms of a slot that was just set aside.
+    pub(crate) fn terms(&self, slot: SlotNo) -> Terms {
         let entry = &self.slots[slot];
-        Some(Terms {
+        Terms {
             fit_until: entry.expires_at,
             most_uses: self.limits.max_uses.unwrap_or(u64::MAX),
             check_after_idle: self.limits.check_after_idle,
             home: entry.home.clone(),
-        })
+        }
     }
 }

@@ -1,22 +1,23 @@
 //! The breaker's part of the ledger: its state, and who is told when it changes.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::{Fate, Ledger, Orders, State};
 use crate::breaker::BreakerState;
+use crate::moment::Moment;
 
 #[derive(Debug)]
 pub(crate) struct Breaker<F> {
     pub(crate) state: BreakerState,
-    pub(crate) since: Instant,
+    pub(crate) since: Moment,
     /// When the strategy wants to be asked again whether to recover.
-    pub(crate) ask_at: Option<Instant>,
+    pub(crate) ask_at: Option<Moment>,
     /// The open error that was current when it tripped.
     pub(crate) cause: Option<F>,
 }
 
 impl<F> Breaker<F> {
-    pub(super) fn new(now: Instant) -> Self {
+    pub(super) fn new(now: Moment) -> Self {
         Self {
             state: BreakerState::Active,
             since: now,
@@ -37,7 +38,7 @@ impl<R, F: Clone> Ledger<R, F> {
         &mut self,
         from: Option<BreakerState>,
         next: BreakerState,
-        now: Instant,
+        now: Moment,
     ) -> (BreakerState, Orders) {
         let mut orders = Orders::default();
         let before = self.breaker.state;
@@ -66,14 +67,14 @@ impl<R, F: Clone> Ledger<R, F> {
     }
 
     /// The strategy wants to be asked again after this long; or never, for there is none.
-    pub(crate) fn ask_again(&mut self, after: Option<Duration>, now: Instant) {
+    pub(crate) fn ask_again(&mut self, after: Option<Duration>, now: Moment) {
         if self.breaker.state == BreakerState::Inactive {
             self.breaker.ask_at = after.and_then(|after| now.checked_add(after));
         }
     }
 
     /// Is it time to ask the strategy whether to recover? Answers with how long the breaker is inactive.
-    pub(crate) fn asks_recovery(&self, now: Instant) -> Option<Duration> {
+    pub(crate) fn asks_recovery(&self, now: Moment) -> Option<Duration> {
         let due = self.breaker.ask_at.is_some_and(|at| at <= now);
         due.then(|| now.saturating_duration_since(self.breaker.since))
     }

@@ -3,10 +3,11 @@
 //! An open helps only if the line still stands when it is done. So the pool begins with few, and looks at the line: one that stands
 //! for as long as an open takes, or that will at the pace of the returns, is not served by them, and `max_opening` may run.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::slot::State;
 use super::{HELD_UP_AFTER, Ledger};
+use crate::moment::Moment;
 
 /// So many opens may always run, so that a slow one does not stop growth.
 const FEW: usize = 2;
@@ -15,7 +16,7 @@ const FEW: usize = 2;
 #[derive(Debug, Default)]
 pub(super) struct Pace {
     /// Since when the line stands although there is something to come back to it, and how much had come back by then.
-    standing: Option<(Instant, u64)>,
+    standing: Option<(Moment, u64)>,
     /// How long the last open took.
     open_took: Duration,
 }
@@ -31,7 +32,7 @@ impl<R, F: Clone> Ledger<R, F> {
     }
 
     /// May one more be opened for those who wait? What is held up does not count, so that it blocks nobody.
-    pub(super) fn may_grow(&mut self, now: Instant) -> bool {
+    pub(super) fn may_grow(&mut self, now: Moment) -> bool {
         if self.pace.standing.is_none() && self.alive() > 0 {
             self.pace.standing = Some((now, self.counts.released));
         }
@@ -49,7 +50,7 @@ impl<R, F: Clone> Ledger<R, F> {
 
     /// Until when the backend is left alone, if it refuses while there is something to come back: returns serve the line then, instead of
     /// one caller after another being failed. Not for long, for what is out may be out for long.
-    pub(super) fn refused_until(&self, now: Instant) -> Option<Instant> {
+    pub(super) fn refused_until(&self, now: Moment) -> Option<Moment> {
         let until = self.failing.as_ref().map(|failing| failing.line_at)?;
         (until > now && self.alive() > 0).then_some(until)
     }
@@ -61,7 +62,7 @@ impl<R, F: Clone> Ledger<R, F> {
     }
 
     /// Will the line not be served by returns before an open is done?
-    fn is_pressed(&self, now: Instant) -> bool {
+    fn is_pressed(&self, now: Moment) -> bool {
         let Some((since, released)) = self.pace.standing else {
             return true;
         };

@@ -37,7 +37,7 @@ use std::collections::VecDeque;
 use std::mem;
 use std::sync::Arc;
 use std::task::Waker;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use fastrand::Rng;
 
@@ -56,6 +56,7 @@ pub(crate) use way_out::{AfterFailure, Condition, Manner, Outcome};
 
 use crate::backoff::Backoff;
 use crate::config::{IdleOrder, Limits};
+use crate::moment::Moment;
 use crate::status::{Reason, Status};
 
 /// After this long a resource on its way counts as held up, and another is opened beside it if there is room, so that one hung open,
@@ -84,7 +85,7 @@ pub(crate) struct Ledger<R, F> {
     suspended: bool,
     paused: bool,
     /// The latest time that was told.
-    latest: Cell<Instant>,
+    latest: Cell<Moment>,
     failing: Option<Failing>,
     pace: Pace,
     /// The last error of an open, whatever came after.
@@ -94,9 +95,11 @@ pub(crate) struct Ledger<R, F> {
     /// The last round of upkeep left something undone because somebody waited.
     stepped_back: bool,
     /// When something last came back or was opened.
-    progressed_at: Option<Instant>,
+    progressed_at: Option<Moment>,
     /// When the upkeep task will wake by itself.
-    wakes_at: Option<Instant>,
+    wakes_at: Option<Moment>,
+    /// For when the alarm is set.
+    alarm_at: Option<Moment>,
     /// Those who want to know whenever a resource comes or goes: `warm` and `close_within`.
     watchers: Vec<Waker>,
     /// The counters since birth; its other fields are filled in by `status`.
@@ -108,13 +111,13 @@ pub(crate) struct Ledger<R, F> {
 /// Opening fails: since when, and how long the next tries are put off.
 #[derive(Debug)]
 struct Failing {
-    since: Instant,
+    since: Moment,
     retry: Backoff,
     line: Backoff,
     refill: Backoff,
-    refill_at: Instant,
+    refill_at: Moment,
     /// When those in line may try again, while something may come back to them.
-    line_at: Instant,
+    line_at: Moment,
 }
 
 impl<R, F: Clone> Ledger<R, F> {
@@ -123,7 +126,7 @@ impl<R, F: Clone> Ledger<R, F> {
         asks: bool,
         trays: usize,
         seed: u64,
-        now: Instant,
+        now: Moment,
     ) -> Self {
         Self {
             max_size: limits.max_size,
@@ -148,6 +151,7 @@ impl<R, F: Clone> Ledger<R, F> {
             stepped_back: false,
             progressed_at: None,
             wakes_at: None,
+            alarm_at: None,
             watchers: Vec::new(),
             counts: Status::default(),
             last_id: 0,
@@ -165,7 +169,7 @@ impl<R, F: Clone> Ledger<R, F> {
     pub(crate) fn call_helpers(&mut self) -> Orders {
         let mut orders = Orders::default();
         if let Some(first) = self.queue.first() {
-            orders.wake(first.waker.clone());
+            orders.wake_soon(first.waker.clone());
         }
         self.tell_watchers(&mut orders);
         orders
@@ -176,7 +180,7 @@ impl<R, F: Clone> Ledger<R, F> {
     }
 
     /// The orders of an entry that changes nothing: is there owed work?
-    pub(crate) fn remind(&self, now: Instant) -> Orders {
+    pub(crate) fn remind(&self, now: Moment) -> Orders {
         self.finish(Orders::default(), now)
     }
 
@@ -186,7 +190,7 @@ impl<R, F: Clone> Ledger<R, F> {
     }
 
     /// The one writer of a slot's state.
-    fn become_state(&mut self, slot: SlotNo, next: State, now: Instant) {
+    fn become_state(&mut self, slot: SlotNo, next: State, now: Moment) {
         let slot = &mut self.slots[slot];
         debug_assert!(
             slot.state.may_become(next),
@@ -217,7 +221,7 @@ impl<R, F: Clone> Ledger<R, F> {
     }
 
     /// Reserves a slot and owes an open for it.
-    fn reserve(&mut self, refill: bool, now: Instant) {
+    fn reserve(&mut self, refill: bool, now: Moment) {
         let slot = self.vacant.pop().unwrap_or_else(|| {
             let count = self.slots.len();
             if count == self.slots.capacity() {
@@ -236,7 +240,7 @@ impl<R, F: Clone> Ledger<R, F> {
     }
 
     /// Takes the resource in this slot out of service: its close is owed, and its slot free when that is done.
-    fn retire(&mut self, slot: SlotNo, reason: Reason, now: Instant) {
+    fn retire(&mut self, slot: SlotNo, reason: Reason, now: Moment) {
         let resource = self.slots[slot]
             .resource
             .take()
@@ -245,7 +249,7 @@ impl<R, F: Clone> Ledger<R, F> {
         self.owed.push_back(work);
     }
 
-    fn closing(&mut self, slot: SlotNo, resource: R, reason: Reason, now: Instant) -> Work<R> {
+    fn closing(&mut self, slot: SlotNo, resource: R, reason: Reason, now: Moment) -> Work<R> {
         self.become_state(slot, State::Closing, now);
         self.counts.closed.add(reason);
         Work::Close {
@@ -257,7 +261,7 @@ impl<R, F: Clone> Ledger<R, F> {
     }
 
     /// A slot is free again: whoever waits may have it, or the upkeep task refills.
-    fn vacate(&mut self, slot: SlotNo, now: Instant, orders: &mut Orders) {
+    fn vacate(&mut self, slot: SlotNo, now: Moment, orders: &mut Orders) {
         self.become_state(slot, State::Vacant, now);
         self.slots[slot].home = None;
         self.vacant.push(slot);
@@ -269,11 +273,13 @@ impl<R, F: Clone> Ledger<R, F> {
     }
 
     fn tell_watchers(&mut self, orders: &mut Orders) {
-        self.watchers.drain(..).for_each(|waker| orders.wake(waker));
+        if !self.watchers.is_empty() {
+            self.watchers.drain(..).for_each(|waker| orders.wake(waker));
+        }
     }
 
     /// The upkeep task must be awake at `at`.
-    fn due(&mut self, at: Instant, orders: &mut Orders) {
+    fn due(&mut self, at: Moment, orders: &mut Orders) {
         if self.wakes_at.is_none_or(|wakes_at| at < wakes_at) {
             self.wakes_at = Some(at);
             orders.ring = true;
@@ -281,7 +287,7 @@ impl<R, F: Clone> Ledger<R, F> {
     }
 
     /// Puts an idle slot on the shelf, where it belongs by its last use: a check does not make it look used.
-    fn shelve(&mut self, slot: SlotNo, now: Instant, orders: &mut Orders) {
+    fn shelve(&mut self, slot: SlotNo, now: Moment, orders: &mut Orders) {
         self.put_on_shelf(slot, now);
         let entry = &self.slots[slot];
         let dates = [
@@ -299,7 +305,7 @@ impl<R, F: Clone> Ledger<R, F> {
         }
     }
 
-    fn put_on_shelf(&mut self, slot: SlotNo, now: Instant) {
+    fn put_on_shelf(&mut self, slot: SlotNo, now: Moment) {
         self.become_state(slot, State::Idle, now);
         let used_at = self.slots[slot].used_at;
         let place = match self.shelf.back() {
@@ -330,7 +336,14 @@ impl<R, F: Clone> Ledger<R, F> {
     }
 
     /// The end of an entry: what is left to be done without the lock.
-    fn finish(&self, mut orders: Orders, now: Instant) -> Orders {
+    fn finish(&self, mut orders: Orders, now: Moment) -> Orders {
+        self.end(&mut orders, now);
+        orders
+    }
+
+    /// The same, in place.
+    #[inline]
+    fn end(&self, orders: &mut Orders, now: Moment) {
         if cfg!(debug_assertions) {
             // Whoever read the clock first may get the lock last: what was decided later is judged by that later time.
             self.latest.set(self.latest.get().max(now));
@@ -338,6 +351,5 @@ impl<R, F: Clone> Ledger<R, F> {
         }
         orders.owed = !self.owed.is_empty();
         orders.waste = !self.waste.is_empty();
-        orders
     }
 }

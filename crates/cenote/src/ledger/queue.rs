@@ -1,9 +1,10 @@
 //! The line of waiters: first come, first served, and leaving from the middle costs nothing.
 
+use std::mem;
 use std::task::Waker;
-use std::time::Instant;
 
 use super::slot::{Asker, SlotNo};
+use crate::moment::Moment;
 
 /// A place in the line. Given out by `join`, ends with `leave`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,14 +26,19 @@ pub(crate) enum Fate<F> {
     Unavailable,
     /// The pool was closed. Out of line.
     Closed,
+    /// They have heard, and left. The seat is free.
+    Gone,
 }
 
 #[derive(Debug)]
 pub(crate) struct Waiter<F> {
     pub(crate) asker: Asker,
-    pub(crate) since: Instant,
+    pub(crate) since: Moment,
+    /// When the alarm must wake them. Not at all if they wake by themselves, or were woken.
+    pub(crate) look_at: Option<Moment>,
     pub(crate) fate: Fate<F>,
-    pub(crate) waker: Waker,
+    /// Present until they are woken for good.
+    pub(crate) waker: Option<Waker>,
     serial: u64,
     ahead: Option<usize>,
     behind: Option<usize>,
@@ -41,7 +47,7 @@ pub(crate) struct Waiter<F> {
 /// A linked list through a vector of seats. Those whose fate is decided keep their seat until they have heard of it.
 #[derive(Debug)]
 pub(crate) struct Queue<F> {
-    seats: Vec<Option<Waiter<F>>>,
+    seats: Vec<Waiter<F>>,
     free: Vec<usize>,
     first: Option<usize>,
     last: Option<usize>,
@@ -50,6 +56,11 @@ pub(crate) struct Queue<F> {
 }
 
 impl<F> Waiter<F> {
+    #[inline]
+    pub(crate) fn is_in_line(&self) -> bool {
+        matches!(self.fate, Fate::Waiting)
+    }
+
     /// Its number: who came later has a larger one.
     pub(crate) fn serial(&self) -> u64 {
         self.serial
@@ -77,24 +88,45 @@ impl<F> Queue<F> {
         self.len == 0
     }
 
-    pub(crate) fn join(&mut self, asker: Asker, waker: Waker, now: Instant) -> Ticket {
-        let seat = self.free.pop().unwrap_or_else(|| {
-            self.seats.push(None);
-            self.seats.len() - 1
-        });
+    pub(crate) fn join(
+        &mut self,
+        asker: Asker,
+        waker: Waker,
+        look_at: Option<Moment>,
+        now: Moment,
+    ) -> Ticket {
         self.serial += 1;
         let serial = self.serial;
-        self.seats[seat] = Some(Waiter {
-            asker,
-            since: now,
-            fate: Fate::Waiting,
-            waker,
-            serial,
-            ahead: self.last,
-            behind: None,
-        });
+        let seat = match self.free.pop() {
+            Some(seat) => {
+                // Field by field: what is built first and then moved costs more than all the rest.
+                let waiter = &mut self.seats[seat];
+                waiter.asker = asker;
+                waiter.since = now;
+                waiter.look_at = look_at;
+                waiter.fate = Fate::Waiting;
+                waiter.waker = Some(waker);
+                waiter.serial = serial;
+                waiter.ahead = self.last;
+                waiter.behind = None;
+                seat
+            }
+            None => {
+                self.seats.push(Waiter {
+                    asker,
+                    since: now,
+                    look_at,
+                    fate: Fate::Waiting,
+                    waker: Some(waker),
+                    serial,
+                    ahead: self.last,
+                    behind: None,
+                });
+                self.seats.len() - 1
+            }
+        };
         match self.last {
-            Some(last) => self.at(last).behind = Some(seat),
+            Some(last) => self.seats[last].behind = Some(seat),
             None => self.first = Some(seat),
         }
         self.last = Some(seat);
@@ -104,68 +136,76 @@ impl<F> Queue<F> {
 
     /// The first in line.
     pub(crate) fn first(&self) -> Option<&Waiter<F>> {
-        self.first.and_then(|seat| self.seats[seat].as_ref())
+        self.first.map(|seat| &self.seats[seat])
     }
 
     /// Decides the fate of the first in line, who then is in line no more. The caller wakes them.
     pub(crate) fn settle_first(&mut self, fate: Fate<F>) -> Option<&mut Waiter<F>> {
         let seat = self.first?;
         self.unlink(seat);
-        let waiter = self.at(seat);
+        let waiter = &mut self.seats[seat];
         waiter.fate = fate;
         Some(waiter)
     }
 
     /// The waiter with this ticket, in line or decided.
     pub(crate) fn waiter(&mut self, ticket: Ticket) -> &mut Waiter<F> {
-        let waiter = self.at(ticket.seat);
-        assert_eq!(
-            waiter.serial, ticket.serial,
+        let waiter = &mut self.seats[ticket.seat];
+        assert!(
+            waiter.serial == ticket.serial,
             "bug: a ticket was used after it ended"
         );
         waiter
     }
 
-    /// Ends a ticket, and gives back what was known of its waiter.
-    pub(crate) fn leave(&mut self, ticket: Ticket) -> Waiter<F> {
-        if matches!(self.waiter(ticket).fate, Fate::Waiting) {
+    /// Ends a ticket: what became of its waiter, since when it waited, and its waker if it was never woken for good.
+    #[inline]
+    pub(crate) fn leave(&mut self, ticket: Ticket) -> (Fate<F>, Moment, Option<Waker>) {
+        if self.waiter(ticket).is_in_line() {
             self.unlink(ticket.seat);
         }
         self.free.push(ticket.seat);
-        self.seats[ticket.seat]
-            .take()
-            .expect("bug: the seat was just looked at")
+        let waiter = &mut self.seats[ticket.seat];
+        // A ticket ends once.
+        waiter.serial = 0;
+        let fate = mem::replace(&mut waiter.fate, Fate::Gone);
+        (fate, waiter.since, waiter.waker.take())
     }
 
     /// Everybody who is in line, first to last.
     pub(crate) fn line(&self) -> impl Iterator<Item = &Waiter<F>> {
         std::iter::successors(self.first(), |waiter| {
-            waiter.behind.and_then(|seat| self.seats[seat].as_ref())
+            waiter.behind.map(|seat| &self.seats[seat])
         })
+    }
+
+    /// The same, and each may be changed.
+    pub(crate) fn each_in_line(&mut self, mut change: impl FnMut(&mut Waiter<F>)) {
+        let mut next = self.first;
+        while let Some(seat) = next {
+            let waiter = &mut self.seats[seat];
+            next = waiter.behind;
+            change(waiter);
+        }
     }
 
     /// Everybody whose fate is decided and who has not heard of it.
     pub(crate) fn decided(&mut self) -> impl Iterator<Item = &mut Waiter<F>> {
         self.seats
             .iter_mut()
-            .flatten()
-            .filter(|waiter| !matches!(waiter.fate, Fate::Waiting))
+            .filter(|waiter| !matches!(waiter.fate, Fate::Waiting | Fate::Gone))
     }
 
     fn unlink(&mut self, seat: usize) {
-        let Waiter { ahead, behind, .. } = *self.at(seat);
+        let Waiter { ahead, behind, .. } = self.seats[seat];
         match ahead {
-            Some(ahead) => self.at(ahead).behind = behind,
+            Some(ahead) => self.seats[ahead].behind = behind,
             None => self.first = behind,
         }
         match behind {
-            Some(behind) => self.at(behind).ahead = ahead,
+            Some(behind) => self.seats[behind].ahead = ahead,
             None => self.last = ahead,
         }
         self.len -= 1;
-    }
-
-    fn at(&mut self, seat: usize) -> &mut Waiter<F> {
-        self.seats[seat].as_mut().expect("bug: the seat is taken")
     }
 }

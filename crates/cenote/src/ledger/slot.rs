@@ -2,8 +2,9 @@
 
 use std::borrow::Cow;
 use std::panic::Location;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use crate::moment::Moment;
 use crate::rt::{Home, Owner};
 
 /// The number of a slot.
@@ -52,20 +53,20 @@ pub(crate) struct Asker {
 pub(crate) struct Slot<R> {
     pub(crate) state: State,
     /// When it entered that state.
-    pub(crate) since: Instant,
+    pub(crate) since: Moment,
     /// Present in `Idle`, and in `Leased` until it is claimed. In the other states it is in somebody's hands.
     pub(crate) resource: Option<R>,
 
     // About the resource.
     pub(crate) id: u64,
-    pub(crate) opened_at: Instant,
+    pub(crate) opened_at: Moment,
     /// When it was last used: where it belongs on the shelf.
-    pub(crate) used_at: Instant,
+    pub(crate) used_at: Moment,
     /// When it was last known to be alive: opened, returned, or checked.
-    pub(crate) proven_at: Instant,
-    pub(crate) expires_at: Option<Instant>,
+    pub(crate) proven_at: Moment,
+    pub(crate) expires_at: Option<Moment>,
     /// Set by `invalidate`: when it must go.
-    pub(crate) retire_at: Option<Instant>,
+    pub(crate) retire_at: Option<Moment>,
     pub(crate) uses: u64,
     /// Must be checked before it is lent again, however fresh it is.
     pub(crate) suspect: bool,
@@ -86,7 +87,7 @@ pub(crate) struct Slot<R> {
 }
 
 impl<R> Slot<R> {
-    pub(crate) fn vacant(now: Instant) -> Self {
+    pub(crate) fn vacant(now: Moment) -> Self {
         Self {
             state: State::Vacant,
             since: now,
@@ -115,7 +116,7 @@ impl<R> Slot<R> {
     }
 
     /// Must this resource be checked before it is lent, if that is due after `check_after_idle` without proof of life?
-    pub(crate) fn is_unproven(&self, check_after_idle: Option<Duration>, now: Instant) -> bool {
+    pub(crate) fn is_unproven(&self, check_after_idle: Option<Duration>, now: Moment) -> bool {
         self.suspect
             || check_after_idle
                 .is_some_and(|after| now.saturating_duration_since(self.proven_at) >= after)

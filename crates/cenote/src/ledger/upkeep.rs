@@ -1,11 +1,12 @@
 //! Upkeep's part of the ledger: what is due, and when the next thing will be.
 
 use std::task::Poll;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::slot::{SlotNo, State};
 use super::{Ledger, Orders};
 use crate::breaker::BreakerState;
+use crate::moment::Moment;
 use crate::status::{Holder, Reason};
 
 /// A replacement is opened this long before a resource expires, at most: an open seldom takes longer.
@@ -30,12 +31,12 @@ pub(crate) struct Upkeep {
     /// The leases that are out for too long, each told of once.
     pub(crate) leaked: Vec<Holder>,
     /// When the next round is due; `None`: not before the bell is rung.
-    pub(crate) next: Option<Instant>,
+    pub(crate) next: Option<Moment>,
 }
 
 impl<R, F: Clone> Ledger<R, F> {
     /// Does what is due.
-    pub(crate) fn upkeep(&mut self, now: Instant) -> (Upkeep, Orders) {
+    pub(crate) fn upkeep(&mut self, now: Moment) -> (Upkeep, Orders) {
         let mut orders = Orders::default();
         let mut leaked = Vec::new();
         if !self.closed && !self.paused {
@@ -65,7 +66,7 @@ impl<R, F: Clone> Ledger<R, F> {
         self.paused = true;
     }
 
-    pub(crate) fn unpause(&mut self, now: Instant) -> Orders {
+    pub(crate) fn unpause(&mut self, now: Moment) -> Orders {
         let mut orders = Orders::default();
         self.paused = false;
         self.due(now, &mut orders);
@@ -73,11 +74,7 @@ impl<R, F: Clone> Ledger<R, F> {
     }
 
     /// One look at a warm-up that began when `failed` opens had failed: done, failed, or more is opened.
-    pub(crate) fn warm(
-        &mut self,
-        failed: u64,
-        now: Instant,
-    ) -> (Poll<Result<(), Cold<F>>>, Orders) {
+    pub(crate) fn warm(&mut self, failed: u64, now: Moment) -> (Poll<Result<(), Cold<F>>>, Orders) {
         let ready = self.total() - self.count(State::Opening);
         let missing = self.limits.min_size.saturating_sub(ready);
         let failure = self
@@ -119,13 +116,13 @@ impl<R, F: Clone> Ledger<R, F> {
     }
 
     /// Rings the upkeep task if what is due next comes before it wakes.
-    pub(super) fn due_next(&mut self, now: Instant, orders: &mut Orders) {
+    pub(super) fn due_next(&mut self, now: Moment, orders: &mut Orders) {
         if let Some(at) = self.next_due(now) {
             self.due(at, orders);
         }
     }
 
-    fn leaked(&mut self, now: Instant) -> Vec<Holder> {
+    fn leaked(&mut self, now: Moment) -> Vec<Holder> {
         let Some(after) = self.limits.leak_after else {
             return Vec::new();
         };
@@ -143,7 +140,7 @@ impl<R, F: Clone> Ledger<R, F> {
     }
 
     /// Closes what is worn out, and what was unused for too long and is not needed for `min_size` and `min_idle`.
-    fn evict(&mut self, now: Instant) {
+    fn evict(&mut self, now: Moment) {
         let worn: Vec<_> = self
             .shelf
             .iter()
@@ -168,7 +165,7 @@ impl<R, F: Clone> Ledger<R, F> {
     }
 
     /// Make before break: where there is room, what expires soon has its successor opened first.
-    fn replace(&mut self, now: Instant) {
+    fn replace(&mut self, now: Moment) {
         for slot in 0..self.slots.len() {
             if self.replace_at(slot).is_some_and(|at| at <= now) && self.may_refill(now) {
                 self.slots[slot].replaced = true;
@@ -177,7 +174,7 @@ impl<R, F: Clone> Ledger<R, F> {
         }
     }
 
-    fn replace_at(&self, slot: SlotNo) -> Option<Instant> {
+    fn replace_at(&self, slot: SlotNo) -> Option<Moment> {
         let entry = &self.slots[slot];
         let lives =
             matches!(entry.state, State::Idle | State::Leased | State::Aside) && !entry.replaced;
@@ -186,7 +183,7 @@ impl<R, F: Clone> Ledger<R, F> {
         Some(expires_at - REPLACE_AHEAD.min(lifetime / 10))
     }
 
-    fn refill(&mut self, now: Instant) {
+    fn refill(&mut self, now: Moment) {
         for _ in 0..self.shortage() {
             if self.may_refill(now) {
                 self.reserve(true, now);
@@ -194,7 +191,7 @@ impl<R, F: Clone> Ledger<R, F> {
         }
     }
 
-    fn may_refill(&self, now: Instant) -> bool {
+    fn may_refill(&self, now: Moment) -> bool {
         let backed_off = self
             .failing
             .as_ref()
@@ -206,7 +203,7 @@ impl<R, F: Clone> Ledger<R, F> {
         !self.suspended && self.breaker.state == BreakerState::Active
     }
 
-    fn heartbeat(&mut self, now: Instant) {
+    fn heartbeat(&mut self, now: Moment) {
         let Some(interval) = self.limits.heartbeat_interval else {
             return;
         };
@@ -223,12 +220,12 @@ impl<R, F: Clone> Ledger<R, F> {
         }
     }
 
-    fn next_due(&self, now: Instant) -> Option<Instant> {
+    fn next_due(&self, now: Moment) -> Option<Moment> {
         if self.closed {
             return None;
         }
         let mut next = now + self.limits.upkeep_interval;
-        let mut sooner = |at: Option<Instant>| next = next.min(at.unwrap_or(next));
+        let mut sooner = |at: Option<Moment>| next = next.min(at.unwrap_or(next));
         sooner(self.breaker.ask_at);
         sooner(self.refused_until(now).filter(|_| !self.queue.is_empty()));
         if self.paused {

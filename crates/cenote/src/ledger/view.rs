@@ -1,13 +1,14 @@
 //! What can be seen of the ledger: counts, holders, health, circles; and the check of its invariants.
 
 use std::borrow::Cow;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::slot::{Asker, SlotNo, State};
 use super::{Ledger, Ticket};
 use crate::breaker::BreakerState;
 use crate::config::{IdleOrder, Nested};
 use crate::error::Phase;
+use crate::moment::Moment;
 use crate::rt::Owner;
 use crate::status::{Health, Holder, Status, Task};
 
@@ -23,7 +24,7 @@ pub(crate) struct Report<F> {
 }
 
 impl<R, F: Clone> Ledger<R, F> {
-    pub(crate) fn status(&self, now: Instant) -> Status {
+    pub(crate) fn status(&self, now: Moment) -> Status {
         let mut status = self.counts.clone();
         for slot in &self.slots {
             match slot.state {
@@ -48,7 +49,7 @@ impl<R, F: Clone> Ledger<R, F> {
     }
 
     /// Every living lease, the longest first.
-    pub(crate) fn holders(&self, now: Instant) -> Vec<Holder> {
+    pub(crate) fn holders(&self, now: Moment) -> Vec<Holder> {
         let mut holders: Vec<_> = (0..self.slots.len())
             .filter_map(|slot| self.holder(slot, now))
             .collect();
@@ -56,7 +57,7 @@ impl<R, F: Clone> Ledger<R, F> {
         holders
     }
 
-    pub(super) fn holder(&self, slot: SlotNo, now: Instant) -> Option<Holder> {
+    pub(super) fn holder(&self, slot: SlotNo, now: Moment) -> Option<Holder> {
         let slot = &self.slots[slot];
         let asker = slot
             .asker
@@ -79,8 +80,8 @@ impl<R, F: Clone> Ledger<R, F> {
     }
 
     /// Busy, stuck, or down? Without acquiring anything.
-    pub(crate) fn health(&self, now: Instant) -> Health {
-        let since = |at: Instant| now.saturating_duration_since(at);
+    pub(crate) fn health(&self, now: Moment) -> Health {
+        let since = |at: Moment| now.saturating_duration_since(at);
         if self.closed {
             return Health::Closed;
         }
@@ -114,7 +115,7 @@ impl<R, F: Clone> Ledger<R, F> {
     }
 
     /// What one who is still in line should be told when its time is over.
-    pub(super) fn report(&mut self, ticket: Ticket, now: Instant) -> Report<F> {
+    pub(super) fn report(&mut self, ticket: Ticket, now: Moment) -> Report<F> {
         Report {
             waited: now.saturating_duration_since(self.queue.waiter(ticket).since),
             phase: self.phase(ticket),
@@ -167,14 +168,14 @@ impl<R, F: Clone> Ledger<R, F> {
     }
 
     /// Did this asker, who has just joined the line, close a circle? Only one who holds a lease can.
-    pub(super) fn closes_circle(&self, asker: Asker, now: Instant) -> Option<Vec<Holder>> {
+    pub(super) fn closes_circle(&self, asker: Asker, now: Moment) -> Option<Vec<Holder>> {
         let holds = self.held_by(asker.owner?).next().is_some();
         (holds && self.is_circle()).then(|| self.holders(now))
     }
 
     /// The same for one who was just given a lease while another of its acquires is still in line. Looked for only while few wait: behind
     /// a long line it would cost every claim, and the timeout error names the circle all the same.
-    pub(super) fn circle_closed_by_grant(&self, slot: SlotNo, now: Instant) -> Option<Vec<Holder>> {
+    pub(super) fn circle_closed_by_grant(&self, slot: SlotNo, now: Moment) -> Option<Vec<Holder>> {
         if self.queue.is_empty() || self.queue.len() > self.max_size {
             return None;
         }
@@ -208,7 +209,7 @@ impl<R, F: Clone> Ledger<R, F> {
     }
 
     /// Panics if an invariant does not hold.
-    pub(crate) fn assert_sound(&self, now: Instant) {
+    pub(crate) fn assert_sound(&self, now: Moment) {
         let status = self.status(now);
         // I1
         assert_eq!(

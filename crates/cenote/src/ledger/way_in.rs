@@ -1,27 +1,33 @@
 //! The way in: requests, the line, and who is served next.
 
-use std::mem;
 use std::panic::Location;
 use std::task::{Poll, Waker};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::answers::{Answer, Claim, Grant, LastWord, Refusal};
 use super::slot::{Asker, SlotNo, State};
 use super::{Fate, HELD_UP_AFTER, Ledger, Orders, Ticket, Work};
 use crate::breaker::BreakerState;
 use crate::config::{IdleOrder, Nested};
+use crate::moment::Moment;
 use crate::status::Reason;
 
 impl<R, F: Clone> Ledger<R, F> {
-    /// Asks for a resource: now, or by a place in line.
+    /// Would one who asks now be the first in line?
+    pub(crate) fn begins_line(&self) -> bool {
+        self.queue.is_empty() && self.shelf.is_empty()
+    }
+
+    /// Asks for a resource: now, or by a place in line. One who waits is woken at `look_at`, to look again.
     pub(crate) fn request(
         &mut self,
         asker: Asker,
         waker: &Waker,
-        now: Instant,
-    ) -> (Answer<R, F>, Orders) {
-        let mut orders = Orders::default();
-        let answer = match self.grant_at_once(asker, now, &mut orders) {
+        look_at: Option<Moment>,
+        now: Moment,
+        orders: &mut Orders,
+    ) -> Answer<R, F> {
+        let answer = match self.grant_at_once(asker, now, orders) {
             Err(refusal) => Answer::Refused(refusal),
             Ok(Some(grant)) => Answer::Granted(grant),
             Ok(None) if self.is_line_full() => Answer::Refused(Refusal::Rejected {
@@ -31,16 +37,18 @@ impl<R, F: Clone> Ledger<R, F> {
                 if self.queue.is_empty() {
                     self.line_begins();
                 }
-                let ticket = self.queue.join(asker, waker.clone(), now);
+                let ticket = self.queue.join(asker, waker.clone(), look_at, now);
+                self.set_alarm(look_at, orders);
                 self.counts.waited += 1;
-                self.serve(now, &mut orders);
+                self.serve(now, orders);
                 Answer::Wait {
                     ticket,
                     nested: self.closes_circle(asker, now),
                 }
             }
         };
-        (answer, self.finish(orders, now))
+        self.end(orders, now);
+        answer
     }
 
     /// Asks for a resource without waiting. Where an idle one must be checked first, that is begun, so that a later try can have
@@ -48,7 +56,7 @@ impl<R, F: Clone> Ledger<R, F> {
     pub(crate) fn try_request(
         &mut self,
         asker: Asker,
-        now: Instant,
+        now: Moment,
     ) -> (Result<Option<Grant<R>>, Refusal<F>>, Orders) {
         let mut orders = Orders::default();
         let answer = self.grant_at_once(asker, now, &mut orders);
@@ -60,33 +68,77 @@ impl<R, F: Clone> Ledger<R, F> {
         (answer, self.finish(orders, now))
     }
 
-    /// Has the waiter's fate been decided? If not, `waker` is woken when it is. The ticket ends with an answer.
+    /// Has the waiter's fate been decided? If not, `waker` is woken when it is, or at `look_at`. The ticket ends with an answer.
     pub(crate) fn claim(
         &mut self,
         ticket: Ticket,
         waker: &Waker,
-        now: Instant,
-    ) -> (Poll<Claim<R, F>>, Orders) {
-        let mut orders = Orders::default();
-        if let Fate::Waiting = self.queue.waiter(ticket).fate {
+        look_at: Option<Moment>,
+        now: Moment,
+        orders: &mut Orders,
+    ) -> Poll<Claim<R, F>> {
+        if self.queue.waiter(ticket).is_in_line() {
             // What was on its way may be held up by now.
-            self.serve(now, &mut orders);
+            self.serve(now, orders);
+            self.wait_on(ticket, waker, look_at, orders);
         }
-        let waiter = self.queue.waiter(ticket);
-        let claim = match waiter.fate {
-            Fate::Waiting => {
-                if !waiter.waker.will_wake(waker) {
-                    orders.spend(mem::replace(&mut waiter.waker, waker.clone()));
-                }
-                Poll::Pending
-            }
-            _ => Poll::Ready(self.hear(ticket, now, &mut orders)),
+        let claim = match self.queue.waiter(ticket).is_in_line() {
+            true => Poll::Pending,
+            false => Poll::Ready(self.hear(ticket, now, orders)),
         };
-        (claim, self.finish(orders, now))
+        self.end(orders, now);
+        claim
+    }
+
+    fn wait_on(
+        &mut self,
+        ticket: Ticket,
+        waker: &Waker,
+        look_at: Option<Moment>,
+        orders: &mut Orders,
+    ) {
+        let waiter = self.queue.waiter(ticket);
+        if !waiter.is_in_line() {
+            return;
+        }
+        let known = waiter.waker.as_ref();
+        if !known.is_some_and(|known| known.will_wake(waker)) {
+            orders.spend(waiter.waker.replace(waker.clone()));
+        }
+        waiter.look_at = look_at;
+        self.set_alarm(look_at, orders);
+    }
+
+    fn set_alarm(&mut self, look_at: Option<Moment>, orders: &mut Orders) {
+        let Some(at) = look_at else { return };
+        if self.alarm_at.is_none_or(|set| at < set) {
+            self.alarm_at = look_at;
+            orders.alarm = look_at;
+        }
+    }
+
+    /// The alarm that was set for `at` goes off: wakes whoever must look again. Answers with when it must go off next. One that was
+    /// set before it for later means nothing any more.
+    pub(crate) fn alarm(&mut self, at: Moment, now: Moment) -> (Option<Moment>, Orders) {
+        let mut orders = Orders::default();
+        if self.alarm_at != Some(at) {
+            return (None, orders);
+        }
+        let mut next: Option<Moment> = None;
+        self.queue.each_in_line(|waiter| match waiter.look_at {
+            Some(at) if at <= now => {
+                waiter.look_at = None;
+                orders.wake_soon(waiter.waker.clone());
+            }
+            Some(at) => next = Some(next.map_or(at, |next| next.min(at))),
+            None => {}
+        });
+        self.alarm_at = next;
+        (next, self.finish(orders, now))
     }
 
     /// The waiter's time is over. What was granted at the last moment is still theirs; otherwise the ticket ends with a report.
-    pub(crate) fn time_out(&mut self, ticket: Ticket, now: Instant) -> (LastWord<R, F>, Orders) {
+    pub(crate) fn time_out(&mut self, ticket: Ticket, now: Moment) -> (LastWord<R, F>, Orders) {
         let mut orders = Orders::default();
         let claim = match self.queue.waiter(ticket).fate {
             Fate::Waiting => {
@@ -101,20 +153,20 @@ impl<R, F: Clone> Ledger<R, F> {
     }
 
     /// The waiter is gone. What it was about to get goes to the next.
-    pub(crate) fn withdraw(&mut self, ticket: Ticket, now: Instant) -> Orders {
+    pub(crate) fn withdraw(&mut self, ticket: Ticket, now: Moment) -> Orders {
         let mut orders = Orders::default();
         self.counts.cancelled += 1;
         let (fate, _) = self.leave(ticket, now, &mut orders);
         match fate {
             Fate::Granted(slot) => self.place(slot, now, &mut orders),
             Fate::Failed(failure) => self.waste.push(failure),
-            Fate::Waiting | Fate::Unavailable | Fate::Closed => {}
+            Fate::Waiting | Fate::Unavailable | Fate::Closed | Fate::Gone => {}
         }
         self.finish(orders, now)
     }
 
     /// Serves those in line with what is idle, and sees to it that something is on its way for each who is left.
-    pub(super) fn serve(&mut self, now: Instant, orders: &mut Orders) {
+    pub(super) fn serve(&mut self, now: Moment, orders: &mut Orders) {
         let nothing_to_give = self.shelf.is_empty() && self.occupied() >= self.max_size;
         if self.queue.is_empty() || nothing_to_give {
             return;
@@ -143,19 +195,19 @@ impl<R, F: Clone> Ledger<R, F> {
     }
 
     /// The resource in `slot` is for the first in line.
-    pub(super) fn grant(&mut self, slot: SlotNo, now: Instant, orders: &mut Orders) {
+    pub(super) fn grant(&mut self, slot: SlotNo, now: Moment, orders: &mut Orders) {
         let waiter = self
             .queue
             .settle_first(Fate::Granted(slot))
             .expect("bug: granted to nobody");
         let asker = waiter.asker;
-        orders.wake(mem::replace(&mut waiter.waker, Waker::noop().clone()));
+        orders.wake_soon(waiter.waker.take());
         self.lend(slot, asker, now);
     }
 
     /// An idle resource that can be lent as it is: the hottest that needs no check, or exactly the oldest. What is worn out is closed on
     /// the way.
-    fn pick(&mut self, now: Instant) -> Option<SlotNo> {
+    fn pick(&mut self, now: Moment) -> Option<SlotNo> {
         let mut passed = 0;
         while let Some(slot) = self.shelved(passed) {
             if let Some(reason) = self.worn(slot, now) {
@@ -173,17 +225,17 @@ impl<R, F: Clone> Ledger<R, F> {
         None
     }
 
-    pub(super) fn needs_vetting(&self, slot: SlotNo, now: Instant) -> bool {
+    pub(super) fn needs_vetting(&self, slot: SlotNo, now: Moment) -> bool {
         self.asks || self.slots[slot].is_unproven(self.limits.check_after_idle, now)
     }
 
     /// Owes a check of an idle resource, and the hook's consent.
-    fn vet(&mut self, slot: SlotNo, now: Instant) {
+    fn vet(&mut self, slot: SlotNo, now: Moment) {
         let check = self.slots[slot].is_unproven(self.limits.check_after_idle, now);
         self.examine(slot, check, self.asks, now);
     }
 
-    pub(super) fn examine(&mut self, slot: SlotNo, check: bool, ask: bool, now: Instant) {
+    pub(super) fn examine(&mut self, slot: SlotNo, check: bool, ask: bool, now: Moment) {
         self.unshelve(slot);
         self.become_state(slot, State::Checking, now);
         let Self { slots, owed, .. } = self;
@@ -201,7 +253,7 @@ impl<R, F: Clone> Ledger<R, F> {
     }
 
     /// Must the resource in this slot go, whoever wants it?
-    pub(super) fn worn(&self, slot: SlotNo, now: Instant) -> Option<Reason> {
+    pub(super) fn worn(&self, slot: SlotNo, now: Moment) -> Option<Reason> {
         let slot = &self.slots[slot];
         if slot.retire_at.is_some_and(|at| at <= now) {
             Some(Reason::Invalidated)
@@ -227,7 +279,7 @@ impl<R, F: Clone> Ledger<R, F> {
     }
 
     /// How many resources are on their way to whoever waits. What is held up does not count, so that another is opened beside it.
-    fn coming(&self, now: Instant) -> usize {
+    fn coming(&self, now: Moment) -> usize {
         let coming = self.slots.iter().filter(|slot| match slot.state {
             State::Opening | State::Checking | State::Cleaning => {
                 now.saturating_duration_since(slot.since) < HELD_UP_AFTER
@@ -237,7 +289,7 @@ impl<R, F: Clone> Ledger<R, F> {
         coming.count()
     }
 
-    fn lend(&mut self, slot: SlotNo, asker: Asker, now: Instant) {
+    fn lend(&mut self, slot: SlotNo, asker: Asker, now: Moment) {
         self.become_state(slot, State::Leased, now);
         let slot = &mut self.slots[slot];
         slot.asker = Some(asker);
@@ -249,7 +301,7 @@ impl<R, F: Clone> Ledger<R, F> {
         &mut self,
         slot_no: SlotNo,
         waited: Duration,
-        now: Instant,
+        now: Moment,
         orders: &mut Orders,
     ) -> Grant<R> {
         self.counts.acquired += 1;
@@ -273,16 +325,16 @@ impl<R, F: Clone> Ledger<R, F> {
             opened_at: slot.opened_at,
             uses: slot.uses,
             waited,
-            terms: None,
+            is_aside: false,
             nested: None,
         }
     }
 
     /// Ends a ticket whose fate is decided.
-    fn hear(&mut self, ticket: Ticket, now: Instant, orders: &mut Orders) -> Claim<R, F> {
+    fn hear(&mut self, ticket: Ticket, now: Moment, orders: &mut Orders) -> Claim<R, F> {
         let (fate, waited) = self.leave(ticket, now, orders);
         match fate {
-            Fate::Waiting => unreachable!("bug: the fate is decided"),
+            Fate::Waiting | Fate::Gone => unreachable!("bug: the fate is decided"),
             Fate::Granted(slot) => {
                 let mut grant = self.take(slot, waited, now, orders);
                 grant.nested = self.circle_closed_by_grant(slot, now);
@@ -295,18 +347,18 @@ impl<R, F: Clone> Ledger<R, F> {
     }
 
     /// Ends a ticket: what became of it, and how long it took.
-    fn leave(&mut self, ticket: Ticket, now: Instant, orders: &mut Orders) -> (Fate<F>, Duration) {
-        let waiter = self.queue.leave(ticket);
-        orders.spend(waiter.waker);
+    fn leave(&mut self, ticket: Ticket, now: Moment, orders: &mut Orders) -> (Fate<F>, Duration) {
+        let (fate, since, waker) = self.queue.leave(ticket);
+        orders.spend(waker);
         if self.stepped_back && self.queue.is_empty() {
             self.due(now, orders);
         }
-        let waited = now.saturating_duration_since(waiter.since);
+        let waited = now.saturating_duration_since(since);
         self.counts.wait_time += waited;
-        (waiter.fate, waited)
+        (fate, waited)
     }
 
-    fn unavailable(&self, now: Instant) -> Refusal<F> {
+    fn unavailable(&self, now: Moment) -> Refusal<F> {
         let breaker = &self.breaker;
         Refusal::Unavailable {
             since: now.saturating_duration_since(breaker.since),
@@ -329,7 +381,7 @@ impl<R, F: Clone> Ledger<R, F> {
     fn grant_at_once(
         &mut self,
         asker: Asker,
-        now: Instant,
+        now: Moment,
         orders: &mut Orders,
     ) -> Result<Option<Grant<R>>, Refusal<F>> {
         if self.closed {
@@ -349,7 +401,7 @@ impl<R, F: Clone> Ledger<R, F> {
         };
         self.lend(slot, asker, now);
         let mut grant = self.take(slot, Duration::ZERO, now, orders);
-        grant.terms = self.set_aside(slot, now, orders);
+        grant.is_aside = self.set_aside(slot, now, orders);
         Ok(Some(grant))
     }
 }

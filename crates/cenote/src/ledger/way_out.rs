@@ -1,13 +1,13 @@
 //! The way out: returns, and the reports of those who did the owed work.
 
 use std::mem;
-use std::task::Waker;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::slot::{SlotNo, State};
 use super::{Failing, Fate, HELD_UP_AFTER, Ledger, Orders, Work};
 use crate::backoff::Backoff;
 use crate::config::OnOpenError;
+use crate::moment::Moment;
 use crate::rt::Home;
 use crate::status::Reason;
 
@@ -78,9 +78,9 @@ impl<R, F: Clone> Ledger<R, F> {
         resource: R,
         condition: Condition,
         manner: Manner,
-        now: Instant,
-    ) -> (Returned<R>, Orders) {
-        let mut orders = Orders::default();
+        now: Moment,
+        orders: &mut Orders,
+    ) -> Returned<R> {
         let entry = &mut self.slots[slot];
         let held = now.saturating_duration_since(entry.since);
         let late = entry.overdue;
@@ -118,31 +118,31 @@ impl<R, F: Clone> Ledger<R, F> {
             }
             (None, _) => {
                 self.slots[slot].resource = Some(resource);
-                self.place(slot, now, &mut orders);
+                self.place(slot, now, orders);
                 None
             }
         };
         if work.is_some() {
             // It may have been a probe: the next one can go.
-            self.serve(now, &mut orders);
+            self.serve(now, orders);
         }
         if manner == Manner::Dropped {
-            self.owed.extend(work.take());
+            if let Some(work) = work.take() {
+                self.owed.push_back(work);
+            }
         }
-        (
-            Returned {
-                held,
-                late,
-                probe,
-                refused: unfit == Some(Reason::Broken),
-                work,
-            },
-            self.finish(orders, now),
-        )
+        self.end(orders, now);
+        Returned {
+            held,
+            late,
+            probe,
+            refused: unfit == Some(Reason::Broken),
+            work,
+        }
     }
 
     /// A lease leaves the pool together with its resource.
-    pub(crate) fn detach(&mut self, slot: SlotNo, now: Instant) -> Orders {
+    pub(crate) fn detach(&mut self, slot: SlotNo, now: Moment) -> Orders {
         let mut orders = Orders::default();
         self.slots[slot].probe = false;
         self.slots[slot].asker = None;
@@ -154,7 +154,7 @@ impl<R, F: Clone> Ledger<R, F> {
     }
 
     /// Is the open of this slot still wanted? If not, the slot is free: nothing is opened once the work has stopped.
-    pub(crate) fn may_open(&mut self, slot: SlotNo, now: Instant) -> (bool, Orders) {
+    pub(crate) fn may_open(&mut self, slot: SlotNo, now: Moment) -> (bool, Orders) {
         let mut orders = Orders::default();
         let wanted = !self.closed && (self.slots[slot].refill || !self.queue.is_empty());
         if !wanted {
@@ -169,7 +169,7 @@ impl<R, F: Clone> Ledger<R, F> {
         slot: SlotNo,
         resource: R,
         home: Option<Home>,
-        now: Instant,
+        now: Moment,
     ) -> (u64, Orders) {
         let mut orders = Orders::default();
         self.last_id += 1;
@@ -178,7 +178,7 @@ impl<R, F: Clone> Ledger<R, F> {
         self.progressed_at = Some(now);
         let expires_at = self.limits.max_lifetime.map(|lifetime| {
             let part = self.limits.lifetime_jitter * self.rng.f64();
-            now + lifetime - lifetime.mul_f64(part)
+            now + (lifetime - lifetime.mul_f64(part))
         });
         self.open_took(now.saturating_duration_since(self.slots[slot].since));
         let entry = &mut self.slots[slot];
@@ -204,7 +204,7 @@ impl<R, F: Clone> Ledger<R, F> {
         &mut self,
         slot: SlotNo,
         failure: F,
-        now: Instant,
+        now: Moment,
     ) -> (AfterFailure, Orders) {
         let mut orders = Orders::default();
         self.counts.open_failed += 1;
@@ -229,7 +229,7 @@ impl<R, F: Clone> Ledger<R, F> {
         {
             if self.limits.on_open_error == OnOpenError::Fail {
                 if let Some(waiter) = self.queue.settle_first(Fate::Failed(failure)) {
-                    orders.wake(mem::replace(&mut waiter.waker, Waker::noop().clone()));
+                    orders.wake_soon(waiter.waker.take());
                 }
             }
             self.vacate(slot, now, &mut orders);
@@ -251,7 +251,7 @@ impl<R, F: Clone> Ledger<R, F> {
         slot: SlotNo,
         resource: R,
         outcome: Outcome,
-        now: Instant,
+        now: Moment,
     ) -> Orders {
         let mut orders = Orders::default();
         let entry = &mut self.slots[slot];
@@ -280,7 +280,7 @@ impl<R, F: Clone> Ledger<R, F> {
     }
 
     /// A resource was put back unchanged: it was looked at, and nothing was proven.
-    pub(crate) fn put_back(&mut self, slot: SlotNo, resource: R, now: Instant) -> Orders {
+    pub(crate) fn put_back(&mut self, slot: SlotNo, resource: R, now: Moment) -> Orders {
         let mut orders = Orders::default();
         self.slots[slot].resource = Some(resource);
         self.restore(slot, now, &mut orders);
@@ -288,14 +288,14 @@ impl<R, F: Clone> Ledger<R, F> {
     }
 
     /// A close has ended.
-    pub(crate) fn closed(&mut self, slot: SlotNo, now: Instant) -> Orders {
+    pub(crate) fn closed(&mut self, slot: SlotNo, now: Moment) -> Orders {
         let mut orders = Orders::default();
         self.vacate(slot, now, &mut orders);
         self.finish(orders, now)
     }
 
     /// Whoever did the work for this slot is gone, and the resource with it: its runtime has shut down.
-    pub(crate) fn lost(&mut self, slot: SlotNo, now: Instant) -> Orders {
+    pub(crate) fn lost(&mut self, slot: SlotNo, now: Moment) -> Orders {
         let mut orders = Orders::default();
         match self.slots[slot].state {
             State::Checking => self.counts.closed.add(Reason::FailedCheck),
@@ -312,7 +312,7 @@ impl<R, F: Clone> Ledger<R, F> {
     }
 
     /// Finds the place of a resource that can be used: the first in line, or the shelf.
-    pub(super) fn place(&mut self, slot: SlotNo, now: Instant, orders: &mut Orders) {
+    pub(super) fn place(&mut self, slot: SlotNo, now: Moment, orders: &mut Orders) {
         match self.unfit(slot, now) {
             Some(reason) => self.retire(slot, reason, now),
             None if !self.queue.is_empty() && self.allowance() > 0 => self.grant(slot, now, orders),
@@ -323,7 +323,7 @@ impl<R, F: Clone> Ledger<R, F> {
     }
 
     /// Puts a resource back on the shelf, from where it is vetted before it is lent.
-    fn restore(&mut self, slot: SlotNo, now: Instant, orders: &mut Orders) {
+    fn restore(&mut self, slot: SlotNo, now: Moment, orders: &mut Orders) {
         match self.unfit(slot, now) {
             Some(reason) => self.retire(slot, reason, now),
             None => self.shelve(slot, now, orders),
@@ -332,7 +332,7 @@ impl<R, F: Clone> Ledger<R, F> {
     }
 
     /// Must it be closed, also if it is alive?
-    fn unfit(&self, slot: SlotNo, now: Instant) -> Option<Reason> {
+    fn unfit(&self, slot: SlotNo, now: Moment) -> Option<Reason> {
         if self.closed {
             return Some(Reason::PoolClosed);
         }
@@ -341,7 +341,7 @@ impl<R, F: Clone> Ledger<R, F> {
 
     /// One resource turned out dead. Those idle ones that have not been proven since are checked now, in the background, so that the
     /// next callers do not each meet one.
-    fn suspect_since(&mut self, proven_at: Instant, now: Instant) {
+    fn suspect_since(&mut self, proven_at: Moment, now: Moment) {
         let suspects: Vec<_> = self
             .shelf
             .iter()

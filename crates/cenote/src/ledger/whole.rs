@@ -1,16 +1,16 @@
 //! What is done to the whole pool at once.
 
 use std::mem;
-use std::task::Waker;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::slot::{SlotNo, State};
 use super::{Fate, Ledger, Orders, Work};
+use crate::moment::Moment;
 use crate::status::Reason;
 
 impl<R, F: Clone> Ledger<R, F> {
     /// Grows at once; shrinks by what is idle now, and by the rest as it comes home. Answers with the size before.
-    pub(crate) fn resize(&mut self, max_size: usize, now: Instant) -> (usize, Orders) {
+    pub(crate) fn resize(&mut self, max_size: usize, now: Moment) -> (usize, Orders) {
         let mut orders = Orders::default();
         let before = mem::replace(&mut self.max_size, max_size);
         while self.total() > max_size {
@@ -26,7 +26,7 @@ impl<R, F: Clone> Ledger<R, F> {
     }
 
     /// Retires everything that is open or being opened now, spread evenly over `over`.
-    pub(crate) fn invalidate(&mut self, over: Duration, now: Instant) -> Orders {
+    pub(crate) fn invalidate(&mut self, over: Duration, now: Moment) -> Orders {
         let mut orders = Orders::default();
         let living: Vec<_> = (0..self.slots.len())
             .filter(|slot| !matches!(self.slots[*slot].state, State::Vacant | State::Closing))
@@ -54,7 +54,7 @@ impl<R, F: Clone> Ledger<R, F> {
         self.suspended = true;
     }
 
-    pub(crate) fn resume(&mut self, now: Instant) -> Orders {
+    pub(crate) fn resume(&mut self, now: Moment) -> Orders {
         let mut orders = Orders::default();
         self.suspended = false;
         self.serve(now, &mut orders);
@@ -63,7 +63,7 @@ impl<R, F: Clone> Ledger<R, F> {
     }
 
     /// Takes an idle resource out to be looked at. It comes back by `put_back` or `judged`.
-    pub(crate) fn look_at(&mut self, slot: SlotNo, id: u64, now: Instant) -> Option<R> {
+    pub(crate) fn look_at(&mut self, slot: SlotNo, id: u64, now: Moment) -> Option<R> {
         let entry = self.slots.get(slot)?;
         if entry.state != State::Idle || entry.id != id {
             return None;
@@ -83,7 +83,7 @@ impl<R, F: Clone> Ledger<R, F> {
 
     /// Closes the pool; answers whether it was open. Everybody who waits is told, also those who were granted something and have not
     /// taken it yet.
-    pub(crate) fn close(&mut self, now: Instant) -> (bool, Orders) {
+    pub(crate) fn close(&mut self, now: Moment) -> (bool, Orders) {
         let mut orders = Orders::default();
         if mem::replace(&mut self.closed, true) {
             return (false, self.finish(orders, now));
@@ -134,7 +134,7 @@ impl<R, F: Clone> Ledger<R, F> {
             }
         }
         while let Some(waiter) = self.queue.settle_first(fate()) {
-            orders.wake(mem::replace(&mut waiter.waker, Waker::noop().clone()));
+            orders.wake_soon(waiter.waker.take());
         }
         unclaimed
     }

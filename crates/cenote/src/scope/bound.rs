@@ -8,13 +8,14 @@ use std::panic::Location;
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::Poll;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::Scope;
 use super::seat::Seat;
 use crate::error::AcquireError;
 use crate::lease::Lease;
 use crate::manager::Manager;
+use crate::moment::Moment;
 use crate::pool::Pool;
 use crate::rt;
 
@@ -66,7 +67,7 @@ async fn wait_for<M: Manager + 'static>(
     limit: Option<Duration>,
 ) -> Result<Option<Bound<M>>, BindError<M::Error>> {
     let mut turn = Turn { seat, ticket: None };
-    let mut asked: Option<Instant> = None;
+    let mut asked: Option<Moment> = None;
     let mut timer = pin!(None);
     poll_fn(|context| {
         if let Poll::Ready(bound) = Seat::poll_take(seat, &mut turn.ticket, site, context) {

@@ -26,43 +26,35 @@ fn asker() -> Asker {
 /// Trays of numbers, and the time by which they are used.
 struct Table {
     trays: Trays,
-    clock: Clock,
-    now: Instant,
+    now: Moment,
 }
 
 impl Table {
     fn new(size: usize) -> Self {
         Self {
             trays: Trays::for_size(size),
-            clock: Clock::new(true),
             now: rt::now(),
         }
     }
 
     /// Each number lies on the tray of its slot, on these terms, and was lent once.
-    fn laid(size: usize, terms: impl Fn(Instant) -> Terms) -> Self {
+    fn laid(size: usize, terms: impl Fn(Moment) -> Terms) -> Self {
         let table = Self::new(size);
         for slot in 0..size {
             let terms = terms(table.now);
-            let opened = table
-                .trays
-                .open(slot, terms, asker(), 1, &table.clock, table.now);
-            opened.lay_back(Box::new(slot), table.tick()).unwrap();
+            let opened = table.trays.open(slot, terms, asker(), 1, table.now);
+            opened.lay_back(Box::new(slot), table.now).unwrap();
         }
         table
     }
 
-    fn tick(&self) -> Tick {
-        self.clock.tick(self.now)
-    }
-
     fn take(&self) -> Option<usize> {
-        let (number, _) = self.trays.take::<usize>(asker(), self.tick())?;
+        let (number, _) = self.trays.take::<usize>(asker(), self.now)?;
         Some(*number)
     }
 
     fn lay_back(&self, number: usize) -> bool {
-        let laid = self.trays.trays[number].lay_back(Box::new(number), self.tick());
+        let laid = self.trays.trays[number].lay_back(Box::new(number), self.now);
         laid.is_ok()
     }
 }
@@ -71,12 +63,12 @@ impl Table {
 impl Drop for Table {
     fn drop(&mut self) {
         for slot in 0..self.trays.len() {
-            drop(self.trays.close::<usize>(slot, &self.clock));
+            drop(self.trays.close::<usize>(slot));
         }
     }
 }
 
-fn any(_: Instant) -> Terms {
+fn any(_: Moment) -> Terms {
     Terms {
         fit_until: None,
         most_uses: u64::MAX,
@@ -125,10 +117,10 @@ fn where_a_thread_was_last_says_nothing_of_another_pool() {
 fn what_is_fetched_is_on_no_tray() {
     let table = Table::laid(2, any);
 
-    let fetched = table.trays.close::<usize>(0, &table.clock).unwrap();
+    let fetched = table.trays.close::<usize>(0).unwrap();
 
     assert_eq!(fetched.resource.as_deref(), Some(&0));
-    assert!(table.trays.close::<usize>(0, &table.clock).is_none());
+    assert!(table.trays.close::<usize>(0).is_none());
     assert_eq!(table.take(), Some(1));
     assert_eq!(table.take(), None);
 }
@@ -136,11 +128,9 @@ fn what_is_fetched_is_on_no_tray() {
 #[test]
 fn what_never_came_back_was_never_used() {
     let table = Table::new(1);
-    let _ = table
-        .trays
-        .open(0, any(table.now), asker(), 1, &table.clock, table.now);
+    let _ = table.trays.open(0, any(table.now), asker(), 1, table.now);
 
-    let fetched = table.trays.close::<usize>(0, &table.clock).unwrap();
+    let fetched = table.trays.close::<usize>(0).unwrap();
 
     assert_eq!((fetched.used_at, fetched.released), (None, 0));
     assert_eq!((fetched.since, fetched.uses), (table.now, 1));

@@ -4,6 +4,7 @@ mod acquire;
 mod acquire_elsewhere;
 mod acquire_idle;
 mod acquire_opening;
+mod alarm;
 mod blocking;
 mod books;
 mod breaker;

@@ -12,7 +12,7 @@ fn limits(config: Config) -> Arc<Limits> {
 /// A ledger with idle resources, whose upkeep sleeps.
 struct Shelf {
     ledger: Ledger<Token, &'static str>,
-    now: Instant,
+    now: Moment,
 }
 
 impl Shelf {
@@ -44,7 +44,7 @@ impl Shelf {
     }
 
     fn wait(&mut self) -> Ticket {
-        match self.ledger.request(asker(), Waker::noop(), self.now).0 {
+        match self.ledger.asked(asker(), Waker::noop(), self.now).0 {
             Answer::Wait { ticket, .. } => ticket,
             answer => panic!("it was to wait: {answer:?}"),
         }
@@ -60,7 +60,7 @@ impl Shelf {
     }
 
     fn claim(&mut self, ticket: Ticket) -> SlotNo {
-        match self.ledger.claim(ticket, Waker::noop(), self.now).0 {
+        match self.ledger.claimed(ticket, Waker::noop(), self.now).0 {
             Poll::Ready(Ok(grant)) => grant.slot,
             claim => panic!("it was to be lent: {claim:?}"),
         }
@@ -68,7 +68,7 @@ impl Shelf {
 
     fn give_back(&mut self, slot: SlotNo) {
         let (good, dropped) = (Condition::Good, Manner::Dropped);
-        let _ = self.ledger.give_back(slot, 0, good, dropped, self.now);
+        let _ = self.ledger.returned(slot, 0, good, dropped, self.now);
     }
 
     fn lend(&mut self) -> (Grant<Token>, Orders) {
@@ -80,9 +80,9 @@ impl Shelf {
 
     /// Lends one. Is it set aside?
     fn sets_aside(&mut self) -> bool {
-        let terms = self.lend().0.terms;
-        assert_eq!(terms.is_some(), self.ledger.next_aside().is_some());
-        terms.is_some()
+        let is_aside = self.lend().0.is_aside;
+        assert_eq!(is_aside, self.ledger.next_aside().is_some());
+        is_aside
     }
 
     fn must_fetch(&self) -> bool {
@@ -151,8 +151,8 @@ fn what_has_no_tray_is_not_set_aside() {
 
     let (first, second) = (shelf.lend().0, shelf.lend().0);
 
-    assert_eq!((first.slot, first.terms.is_some()), (1, false));
-    assert_eq!((second.slot, second.terms.is_some()), (0, true));
+    assert_eq!((first.slot, first.is_aside), (1, false));
+    assert_eq!((second.slot, second.is_aside), (0, true));
 }
 
 #[test]

@@ -20,7 +20,7 @@ fn a_clock_that_was_read_early_raises_no_alarm() {
     };
     let mut tickets = Vec::new();
     for token in 0..3 {
-        let (answer, _) = ledger.request(asker, Waker::noop(), early);
+        let (answer, _) = ledger.asked(asker, Waker::noop(), early);
         let Answer::Wait { ticket, .. } = answer else {
             panic!("nothing is open yet")
         };
@@ -32,20 +32,20 @@ fn a_clock_that_was_read_early_raises_no_alarm() {
     }
     let granted = tickets.pop().expect("three asked");
     for ticket in tickets {
-        let (claim, _) = ledger.claim(ticket, Waker::noop(), early);
+        let (claim, _) = ledger.claimed(ticket, Waker::noop(), early);
         let Poll::Ready(Ok(grant)) = claim else {
             panic!("it was granted")
         };
         let (slot, token) = (grant.slot, grant.resource);
-        let _ = ledger.give_back(slot, token, Condition::Good, Manner::Dropped, early);
+        let _ = ledger.returned(slot, token, Condition::Good, Manner::Dropped, early);
     }
-    let (answer, _) = ledger.request(asker, Waker::noop(), late);
+    let (answer, _) = ledger.asked(asker, Waker::noop(), late);
     assert!(
         matches!(answer, Answer::Wait { .. }),
         "both idle ones must be checked first"
     );
 
-    let (claim, _) = ledger.claim(granted, Waker::noop(), early);
+    let (claim, _) = ledger.claimed(granted, Waker::noop(), early);
 
     assert!(matches!(claim, Poll::Ready(Ok(_))));
 }

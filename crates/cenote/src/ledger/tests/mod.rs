@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Poll, Wake, Waker};
 use std::thread;
 
+mod alarm;
 mod aside;
 mod clock;
 mod ring;
@@ -106,12 +107,45 @@ impl Caller {
     }
 }
 
+/// With orders of their own, and nobody who needs the alarm.
+impl<R, F: Clone> Ledger<R, F> {
+    fn asked(&mut self, asker: Asker, waker: &Waker, now: Moment) -> (Answer<R, F>, Orders) {
+        let mut orders = Orders::default();
+        let answer = self.request(asker, waker, None, now, &mut orders);
+        (answer, orders)
+    }
+
+    fn claimed(
+        &mut self,
+        ticket: Ticket,
+        waker: &Waker,
+        now: Moment,
+    ) -> (Poll<Claim<R, F>>, Orders) {
+        let mut orders = Orders::default();
+        let claim = self.claim(ticket, waker, None, now, &mut orders);
+        (claim, orders)
+    }
+
+    fn returned(
+        &mut self,
+        slot: SlotNo,
+        resource: R,
+        condition: Condition,
+        manner: Manner,
+        now: Moment,
+    ) -> (way_out::Returned<R>, Orders) {
+        let mut orders = Orders::default();
+        let returned = self.give_back(slot, resource, condition, manner, now, &mut orders);
+        (returned, orders)
+    }
+}
+
 /// The resource is a number that exists once.
 type Token = u64;
 
 struct World {
     rng: Rng,
-    now: Instant,
+    now: Moment,
     ledger: Ledger<Token, &'static str>,
     leases: Vec<(SlotNo, Token)>,
     trays: Vec<Option<trays::Tray>>,
@@ -240,9 +274,9 @@ impl World {
         let woken = Arc::new(Woken::default());
         let asker = self.asker();
         self.fetch_to_ask();
-        let (answer, orders) =
-            self.ledger
-                .request(asker, &Waker::from(Arc::clone(&woken)), self.now);
+        let (answer, orders) = self
+            .ledger
+            .asked(asker, &Waker::from(Arc::clone(&woken)), self.now);
         self.obey(orders);
         match answer {
             Answer::Granted(grant) => {
@@ -289,7 +323,7 @@ impl World {
 
     fn claim(&mut self, caller: Caller) {
         let waker = Waker::from(Arc::clone(&caller.woken));
-        let (claim, orders) = self.ledger.claim(caller.ticket, &waker, self.now);
+        let (claim, orders) = self.ledger.claimed(caller.ticket, &waker, self.now);
         self.obey(orders);
         match claim {
             Poll::Pending => {
@@ -332,7 +366,9 @@ impl World {
             "I4: lent what it did not have"
         );
         self.leases.push((grant.slot, grant.resource));
-        self.open_tray(grant.slot, grant.uses, grant.terms);
+        if grant.is_aside {
+            self.open_tray(grant.slot, grant.uses);
+        }
     }
 
     fn withdraw(&mut self, caller: Caller) {
@@ -365,7 +401,7 @@ impl World {
         self.inside.insert(token);
         let (returned, orders) = self
             .ledger
-            .give_back(slot, token, condition, manner, self.now);
+            .returned(slot, token, condition, manner, self.now);
         self.obey(orders);
         if let Some(work) = returned.work {
             self.take_up(work);

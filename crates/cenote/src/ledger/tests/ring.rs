@@ -7,7 +7,7 @@ const SECOND: Duration = Duration::from_secs(1);
 /// A ledger with leases, whose upkeep sleeps.
 struct Kept {
     ledger: Ledger<Token, &'static str>,
-    now: Instant,
+    now: Moment,
     leases: Vec<SlotNo>,
 }
 
@@ -30,7 +30,7 @@ impl Kept {
         for _ in 0..leases {
             let ticket = kept.wait().0;
             kept.open();
-            let (claim, _) = kept.ledger.claim(ticket, Waker::noop(), now);
+            let (claim, _) = kept.ledger.claimed(ticket, Waker::noop(), now);
             let Poll::Ready(Ok(grant)) = claim else {
                 panic!("it was to be lent");
             };
@@ -59,7 +59,7 @@ impl Kept {
 
     fn wait(&mut self) -> (Ticket, Orders) {
         let asker = asker();
-        match self.ledger.request(asker, Waker::noop(), self.now) {
+        match self.ledger.asked(asker, Waker::noop(), self.now) {
             (Answer::Wait { ticket, .. }, orders) => (ticket, orders),
             (answer, _) => panic!("it was to wait: {answer:?}"),
         }
@@ -73,7 +73,7 @@ impl Kept {
     fn give_back(&mut self) -> Orders {
         let slot = self.leases.pop().expect("one is out");
         let (good, dropped) = (Condition::Good, Manner::Dropped);
-        self.ledger.give_back(slot, 0, good, dropped, self.now).1
+        self.ledger.returned(slot, 0, good, dropped, self.now).1
     }
 
     fn detach(&mut self) -> Orders {

@@ -6,19 +6,19 @@ pub(super) struct Tray {
     token: Option<Token>,
     terms: Terms,
     asker: Asker,
-    since: Instant,
-    used_at: Option<Instant>,
+    since: Moment,
+    used_at: Option<Moment>,
     uses: u64,
     released: u64,
 }
 
 impl Tray {
-    fn may_come_back(&self, now: Instant) -> bool {
+    fn may_come_back(&self, now: Moment) -> bool {
         self.uses < self.terms.most_uses && self.terms.fit_until.is_none_or(|until| now < until)
     }
 
-    fn may_be_lent(&self, now: Instant) -> bool {
-        let idle_for = now - self.used_at.unwrap_or(self.since);
+    fn may_be_lent(&self, now: Moment) -> bool {
+        let idle_for = now.saturating_duration_since(self.used_at.unwrap_or(self.since));
         let proven = self
             .terms
             .check_after_idle
@@ -28,8 +28,8 @@ impl Tray {
 }
 
 impl World {
-    pub(super) fn open_tray(&mut self, slot: SlotNo, uses: u64, terms: Option<Terms>) {
-        let Some(terms) = terms else { return };
+    pub(super) fn open_tray(&mut self, slot: SlotNo, uses: u64) {
+        let terms = self.ledger.terms(slot);
         let waiting = self.callers.iter().any(|caller| !caller.is_woken());
         assert!(!waiting, "I8: set aside while somebody waits");
         let tray = Tray {

@@ -269,7 +269,7 @@ impl World {
             self.inside.insert(token);
             let (_, orders) =
                 self.ledger
-                    .give_back(slot, token, Condition::Good, Manner::Dropped, self.now);
+                    .returned(slot, token, Condition::Good, Manner::Dropped, self.now);
             self.obey(orders);
         }
         self.settle();

@@ -1,0 +1,195 @@
+//! Who waits in real time is woken when their time is over, whatever else stands still.
+
+use std::future::Future;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, mpsc};
+use std::task::{Context, Wake, Waker};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use cenote::{AcquireError, Manager, Pool};
+use cenote_testkit::{Call, Gate, Rig};
+use tokio::runtime::{Builder, Runtime};
+use tokio::time::{sleep, timeout};
+
+const MS: Duration = Duration::from_millis(1);
+const LONG: Duration = Duration::from_secs(60);
+
+fn single() -> Runtime {
+    let built = Builder::new_current_thread().enable_all().build();
+    built.expect("a runtime can be started")
+}
+
+fn threaded() -> Runtime {
+    let mut builder = Builder::new_multi_thread();
+    let built = builder.worker_threads(2).enable_all().build();
+    built.expect("a runtime can be started")
+}
+
+#[expect(clippy::disallowed_methods, reason = "a test measures real time here")]
+fn now() -> Instant {
+    Instant::now()
+}
+
+/// How long it took, and how long a timer for `limit` took that was set at the same moment.
+async fn beside_a_timer<T>(
+    limit: Duration,
+    job: impl Future<Output = T>,
+) -> (T, Duration, Duration) {
+    let started = now();
+    let job = async { (job.await, started.elapsed()) };
+    let timer = async {
+        sleep(limit).await;
+        started.elapsed()
+    };
+    let ((told, took), timer) = tokio::join!(job, timer);
+    (told, took, timer)
+}
+
+#[test]
+fn a_timeout_is_never_early_and_hardly_later_than_a_timer() {
+    for runtime in [single(), threaded()] {
+        let rig = Rig::with_max_size(1);
+        runtime.block_on(async {
+            let _held = rig.acquire().await;
+            for limit in [Duration::ZERO, MS, 7 * MS, 40 * MS, 1010 * MS] {
+                let (told, took, timer) =
+                    beside_a_timer(limit, rig.pool.acquire_timeout(limit)).await;
+
+                assert!(matches!(told, Err(AcquireError::TimedOut(_))), "{told:?}");
+                assert!(took >= limit, "{limit:?} was over after {took:?}");
+                assert!(
+                    took < timer + 50 * MS,
+                    "{limit:?}: {took:?}, a timer {timer:?}"
+                );
+            }
+        });
+    }
+}
+
+#[test]
+fn a_thousand_waits_of_many_lengths_all_end_in_time() {
+    let runtime = threaded();
+    let rig = Rig::with_max_size(1);
+    runtime.block_on(async {
+        let _held = rig.acquire().await;
+        let waits: Vec<_> = (0..1000)
+            .map(|nth| {
+                let pool = rig.pool.clone();
+                let limit = MS * (1 + nth * 7919 % 200);
+                tokio::spawn(async move {
+                    let (told, took, timer) =
+                        beside_a_timer(limit, pool.acquire_timeout(limit)).await;
+                    assert!(matches!(told, Err(AcquireError::TimedOut(_))), "{told:?}");
+                    assert!(took >= limit, "{limit:?} was over after {took:?}");
+                    assert!(took < timer + 250 * MS, "{took:?}, a timer {timer:?}");
+                })
+            })
+            .collect();
+        for wait in waits {
+            wait.await.expect("it ended in time");
+        }
+        assert_eq!(rig.pool.status().waiting, 0);
+    });
+}
+
+#[test]
+fn who_waits_times_out_though_the_runtime_that_keeps_the_pool_up_stands_still() {
+    let rig = Rig::with_max_size(1);
+    let still = single();
+    let held = still.block_on(rig.acquire());
+    // From here on nobody drives that runtime.
+    let told =
+        threaded().block_on(async { timeout(LONG, rig.pool.acquire_timeout(20 * MS)).await });
+
+    assert!(
+        matches!(told, Ok(Err(AcquireError::TimedOut(_)))),
+        "{told:?}"
+    );
+    drop(held);
+    still.block_on(rig.assert_full_service());
+}
+
+/// A waker that cannot be relied on.
+#[derive(Default)]
+struct Bad(AtomicBool);
+
+impl Wake for Bad {
+    fn wake(self: Arc<Self>) {
+        self.0.store(true, Ordering::SeqCst);
+        panic!("this waker is broken");
+    }
+}
+
+#[test]
+fn a_waker_that_panics_harms_nobody_else() {
+    let rig = Rig::with_max_size(1);
+    let runtime = threaded();
+    let held = runtime.block_on(rig.acquire());
+    let bad = Arc::new(Bad::default());
+    let waker = Waker::from(Arc::clone(&bad));
+    // Woken one after the other, and together with the next.
+    let soon = now() + 20 * MS;
+    let waits = [soon - 10 * MS, soon, soon].map(|deadline| rig.pool.acquire_until(deadline));
+    let mut waits = waits.map(Box::pin);
+    for wait in &mut waits {
+        let mut context = Context::from_waker(&waker);
+        assert!(wait.as_mut().poll(&mut context).is_pending());
+    }
+
+    let told = runtime.block_on(async { timeout(LONG, rig.pool.acquire_until(soon)).await });
+
+    assert!(
+        matches!(told, Ok(Err(AcquireError::TimedOut(_)))),
+        "{told:?}"
+    );
+    assert!(bad.0.load(Ordering::SeqCst), "the other one was woken too");
+    drop(held);
+}
+
+#[test]
+fn one_hung_open_blocks_nobody_in_real_time() {
+    let rig = Rig::with_max_size(2);
+    rig.backend.once(Call::Open, Gate::Hang);
+
+    let lease = single().block_on(async { timeout(LONG, rig.pool.acquire()).await });
+
+    assert!(lease.is_ok(), "another one is opened beside it");
+}
+
+/// Whoever listens hears when this is dropped.
+struct Things(#[expect(dead_code, reason = "it is only dropped")] mpsc::Sender<()>);
+
+impl Manager for Things {
+    type Resource = ();
+    type Error = std::io::Error;
+
+    async fn open(&self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn an_alarm_that_is_set_keeps_no_pool_alive() {
+    let (told, dropped) = mpsc::channel::<()>();
+    let runtime = single();
+    runtime.block_on(async move {
+        let pool = Pool::builder(Things(told))
+            .max_size(1)
+            .build()
+            .expect("the settings are valid");
+        let held = pool.acquire().await.expect("it opens");
+        let mut waiting = Box::pin(pool.acquire_timeout(LONG));
+        let mut context = Context::from_waker(Waker::noop());
+        assert!(waiting.as_mut().poll(&mut context).is_pending());
+        drop(waiting);
+        drop((held, pool));
+        tokio::task::yield_now().await;
+    });
+    drop(runtime);
+
+    let ended = thread::spawn(move || dropped.recv_timeout(LONG).expect_err("nothing is sent"));
+
+    let ended = ended.join().expect("it is only a wait");
+    assert_eq!(ended, mpsc::RecvTimeoutError::Disconnected);
+}
