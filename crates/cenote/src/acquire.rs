@@ -28,6 +28,8 @@ pub(crate) type Acquire<M> = Result<Lease<M>, AcquireError<<M as Manager>::Error
 /// How long a caller is ready to wait.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Patience {
+    /// As long as the pool's settings say.
+    Usual,
     For(Option<Duration>),
     Until(Moment),
 }
@@ -39,65 +41,49 @@ pub(crate) fn acquire<'a, M: Manager + 'static>(
     site: &'static Location<'static>,
     patience: Patience,
 ) -> Acquiring<'a, M> {
-    Acquiring {
-        turn: Turn::new(shared, site, patience, Rouse::Alarm),
-        timer: None,
-    }
+    Acquiring(Turn::new(shared, site, patience, Rouse::Alarm))
 }
 
 /// An acquire under way.
 #[must_use = "nothing is acquired unless it is awaited"]
-pub(crate) struct Acquiring<'a, M: Manager + 'static> {
-    turn: Turn<'a, M>,
-    /// Present where one who waits is not woken by the alarm.
-    timer: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
-}
+pub(crate) struct Acquiring<'a, M: Manager + 'static>(Turn<'a, M>);
 
 impl<M: Manager + 'static> Future for Acquiring<'_, M> {
     type Output = Acquire<M>;
 
     #[inline]
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Acquire<M>> {
-        let this = self.get_mut();
-        if !this.turn.is_in_line() {
-            if let Some(lease) = by_tray(this.turn.shared, this.turn.site) {
+        let turn = &mut self.get_mut().0;
+        if !turn.is_in_line() {
+            if let Some(lease) = by_tray(turn.shared, turn.site) {
                 return Poll::Ready(Ok(lease));
             }
         }
-        this.by_book(context)
-            .map(|acquired| acquired.map_err(|error| *error))
+        let told = by_book(turn, context);
+        told.map(|told| told.map_err(|error| *error))
     }
 }
 
-impl<M: Manager + 'static> Acquiring<'_, M> {
-    /// Asks the ledger, and waits in line.
-    #[inline(never)]
-    fn by_book(&mut self, context: &mut Context<'_>) -> Poll<Told<M>> {
-        let Self { turn, timer } = self;
-        let waker = context.waker();
-        let mut told = if turn.is_in_line() {
-            turn.look(waker)
-        } else {
-            turn.ask(Owner::of_task(), waker)
-        };
-        loop {
-            if told.is_ready() {
-                return told;
-            }
-            if turn.is_over() {
-                return Poll::Ready(turn.time_out());
-            }
-            if turn.rouse == Rouse::Alarm {
-                return Poll::Pending;
-            }
-            let until = turn.next_look();
-            let sleep = timer.get_or_insert_with(|| Box::pin(rt::sleep_until(Some(until))));
-            if sleep.as_mut().poll(context).is_pending() {
-                return Poll::Pending;
-            }
-            *timer = None;
-            told = turn.look(context.waker());
+/// Asks the ledger, and waits in line.
+#[inline(never)]
+fn by_book<M: Manager>(turn: &mut Turn<'_, M>, context: &mut Context<'_>) -> Poll<Told<M>> {
+    let waker = context.waker();
+    let mut told = if turn.is_in_line() {
+        turn.look(waker)
+    } else {
+        turn.ask(Owner::of_task(), waker)
+    };
+    loop {
+        if told.is_ready() {
+            return told;
         }
+        if turn.is_over() {
+            return Poll::Ready(turn.time_out());
+        }
+        if turn.sleeps(context) {
+            return Poll::Pending;
+        }
+        told = turn.look(context.waker());
     }
 }
 
@@ -187,7 +173,7 @@ pub(crate) fn set_aside<M: Manager>(
     grant: &Grant<Box<Loan<M>>>,
     asker: Asker,
     now: Moment,
-) -> Option<TrayRef> {
+) -> Option<TrayRef<Loan<M>>> {
     if !grant.is_aside {
         return None;
     }
@@ -202,16 +188,12 @@ fn by_tray<M: Manager>(shared: &Shared<M>, site: &'static Location<'static>) -> 
     if !shared.trays.any_open() || !shared.bell.is_answered() {
         return None;
     }
-    let asker = Asker {
-        site,
-        owner: Some(Owner::of_holder()),
-    };
-    let now = shared.clock.now();
-    let (mut loan, uses) = shared.trays.take::<Loan<M>>(asker, now)?;
-    loan.taken(uses, asker.site);
+    let now = shared.clock.glance();
+    let (mut loan, uses) = shared.trays.take(site, now)?;
+    loan.taken(uses, site);
     if shared.observers.any() {
         let id = loan.lent().id;
-        tell_acquired(shared, id, Duration::ZERO, asker.site);
+        tell_acquired(shared, id, Duration::ZERO, site);
     }
     Some(Lease::new(loan))
 }
@@ -220,7 +202,7 @@ fn by_tray<M: Manager>(shared: &Shared<M>, site: &'static Location<'static>) -> 
 pub(crate) fn lend<M: Manager + 'static>(
     shared: &Arc<Shared<M>>,
     mut grant: Grant<Box<Loan<M>>>,
-    tray: Option<TrayRef>,
+    tray: Option<TrayRef<Loan<M>>>,
     site: &'static Location<'static>,
 ) -> Lease<M> {
     let (id, waited) = (grant.id, grant.waited);

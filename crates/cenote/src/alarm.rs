@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use crate::moment::Moment;
 use crate::rt;
+use crate::tick;
 
 /// As exact as tokio's timers. What is due in between is done together.
 const PACE: Duration = Duration::from_millis(1);
@@ -31,29 +32,40 @@ struct Entry {
 #[derive(Default)]
 struct Alarm {
     entries: Mutex<BinaryHeap<Reverse<Entry>>>,
-    /// An entry came that is due before all others.
+    /// An entry came that is due before all others, or the time is to be told.
     sooner: Condvar,
 }
 
 /// Sets the alarm. An earlier one stays set: whoever it belongs to knows.
 pub(crate) fn set<A: Alarmed + 'static>(at: Moment, whose: &Arc<A>) {
-    static ALARM: OnceLock<&'static Alarm> = OnceLock::new();
-    let alarm = ALARM.get_or_init(|| {
-        let alarm: &'static Alarm = Box::leak(Box::default());
-        thread::Builder::new()
-            .name("cenote-alarm".into())
-            .spawn(|| alarm.run())
-            .expect("the operating system can start a thread");
-        alarm
-    });
     let weak = Arc::downgrade(whose);
-    let is_first = alarm.add(Entry { at, whose: weak });
-    if is_first {
+    let alarm = Alarm::get();
+    if alarm.add(Entry { at, whose: weak }) {
         alarm.sooner.notify_one();
     }
 }
 
+/// Wakes the thread: it has the time to tell.
+pub(crate) fn rouse() {
+    let alarm = Alarm::get();
+    // Whoever holds the lock may be about to sleep.
+    drop(alarm.lock());
+    alarm.sooner.notify_one();
+}
+
 impl Alarm {
+    fn get() -> &'static Self {
+        static ALARM: OnceLock<&'static Alarm> = OnceLock::new();
+        ALARM.get_or_init(|| {
+            let alarm: &'static Self = Box::leak(Box::default());
+            thread::Builder::new()
+                .name("cenote-alarm".into())
+                .spawn(|| alarm.run())
+                .expect("the operating system can start a thread");
+            alarm
+        })
+    }
+
     fn lock(&self) -> MutexGuard<'_, BinaryHeap<Reverse<Entry>>> {
         self.entries.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -88,22 +100,24 @@ impl Alarm {
     fn next(&self) -> Entry {
         let mut entries = self.lock();
         loop {
-            let left = entries
-                .peek()
-                .map(|Reverse(first)| first.at.saturating_duration_since(rt::now()));
-            entries = match left {
+            let now = rt::now();
+            let first = entries.peek().map(|Reverse(first)| first.at);
+            if first.is_some_and(|at| at <= now) {
+                if let Some(Reverse(entry)) = entries.pop() {
+                    return entry;
+                }
+            }
+            let left = first.map(|at| at.saturating_duration_since(now).max(PACE));
+            let pause = [left, tick::tick(now)].into_iter().flatten().min();
+            entries = match pause {
                 None => self
                     .sooner
                     .wait(entries)
                     .unwrap_or_else(PoisonError::into_inner),
-                Some(left) if !left.is_zero() => {
-                    let waited = self.sooner.wait_timeout(entries, left.max(PACE));
+                Some(pause) => {
+                    let waited = self.sooner.wait_timeout(entries, pause);
                     waited.unwrap_or_else(PoisonError::into_inner).0
                 }
-                Some(_) => match entries.pop() {
-                    Some(Reverse(entry)) => return entry,
-                    None => entries,
-                },
             };
         }
     }

@@ -173,9 +173,10 @@ impl<M: Manager + 'static> Builder<M> {
         let shared = Shared {
             name,
             manager: self.manager,
-            hooks: self.hooks,
             // Tests turn the clock by hand, and tests are built with debug assertions.
             clock: Clock::new(self.observers.any() || cfg!(debug_assertions)),
+            works_on_return: limits.check_on_return || self.hooks.before_release.is_some(),
+            hooks: self.hooks,
             observers: self.observers,
             strategy: self.strategy,
             book: Mutex::new(Ledger::new(

@@ -32,6 +32,7 @@ mod scope;
 mod shared;
 mod status;
 mod sync;
+mod tick;
 mod tray;
 mod turn;
 mod upkeep;

@@ -25,7 +25,7 @@ pub(crate) struct Loan<M: Manager + 'static> {
 pub(crate) struct Lent<M: Manager + 'static> {
     pub(crate) shared: Arc<Shared<M>>,
     /// Present if it was set aside.
-    tray: Option<TrayRef>,
+    tray: Option<TrayRef<Loan<M>>>,
     slot: SlotNo,
     pub(crate) id: u64,
     pub(crate) opened_at: Moment,
@@ -55,7 +55,7 @@ impl<M: Manager + 'static> Loan<M> {
     pub(crate) fn granted(
         shared: &Arc<Shared<M>>,
         grant: Grant<Box<Self>>,
-        tray: Option<TrayRef>,
+        tray: Option<TrayRef<Loan<M>>>,
         site: &'static Location<'static>,
     ) -> Box<Self> {
         let mut loan = grant.resource;
@@ -111,8 +111,7 @@ impl<M: Manager + 'static> Loan<M> {
         };
         let Shared {
             manager,
-            limits,
-            hooks,
+            works_on_return,
             ..
         } = &**shared;
         let seen = guarded_now(|| {
@@ -123,11 +122,7 @@ impl<M: Manager + 'static> Loan<M> {
         });
         match seen {
             Ok((true, _)) => Condition::Broken,
-            Ok((false, clean))
-                if clean || limits.check_on_return || hooks.before_release.is_some() =>
-            {
-                Condition::Dirty { clean }
-            }
+            Ok((false, clean)) if clean || *works_on_return => Condition::Dirty { clean },
             Ok((false, _)) => Condition::Good,
             Err(mishap) => {
                 tell_panicked(shared, *id, &mishap);
@@ -206,23 +201,36 @@ impl<M: Manager + 'static> Loan<M> {
         let Some(Lent {
             shared,
             tray: Some(tray),
-            id,
-            site,
             ..
         }) = &self.lent
         else {
             return Some(self);
         };
-        let (tray, id, site) = (TrayRef::clone(tray), *id, *site);
+        if shared.is_watched() {
+            return self.lay_back_and_tell();
+        }
+        let tray = TrayRef::clone(tray);
+        let now = shared.clock.glance();
         // The reference to the pool is laid on the tray with it.
-        let witness = shared.is_watched().then(|| Arc::clone(shared));
-        let now = shared.clock.now();
+        tray.lay_back(self, now).err()
+    }
+
+    #[cold]
+    fn lay_back_and_tell(self: Box<Self>) -> Option<Box<Self>> {
+        let lent = self.lent();
+        let Some(tray) = lent.tray.as_ref().map(TrayRef::clone) else {
+            return Some(self);
+        };
+        let (shared, id, site) = (Arc::clone(&lent.shared), lent.id, lent.site);
+        let now = shared.clock.glance();
         match tray.lay_back(self, now) {
             Err(loan) => Some(loan),
-            Ok(held) => {
-                if let Some(shared) = witness {
-                    laid_back(&shared, id, site, Duration::from_nanos(held));
-                }
+            Ok(since) => {
+                let held = now.saturating_duration_since(since);
+                tell_released(&shared, id, site, held);
+                // Nothing is set aside but while the breaker is active.
+                let accepted = Evidence::Accepted { probe: false };
+                shared.report_in(BreakerState::Active, accepted, Place::Drop);
                 None
             }
         }
@@ -287,20 +295,6 @@ fn tell_panicked<M: Manager + 'static>(shared: &Shared<M>, id: u64, mishap: &Mis
     shared
         .observers
         .tell(|observer| observer.callback_failed(&event));
-}
-
-/// Tells those who watch of a return by a tray.
-#[cold]
-fn laid_back<M: Manager + 'static>(
-    shared: &Arc<Shared<M>>,
-    id: u64,
-    site: &'static Location<'static>,
-    held: Duration,
-) {
-    tell_released(shared, id, site, held);
-    // Nothing is set aside but while the breaker is active.
-    let accepted = Evidence::Accepted { probe: false };
-    shared.report_in(BreakerState::Active, accepted, Place::Drop);
 }
 
 fn tell_released<M: Manager + 'static>(

@@ -12,8 +12,14 @@ impl Moment {
     /// Never comes.
     pub(crate) const NEVER: Self = Self(u64::MAX);
 
+    #[inline]
     pub(crate) const fn from_nanoseconds(nanoseconds: u64) -> Self {
         Self(nanoseconds)
+    }
+
+    #[inline]
+    pub(crate) const fn nanoseconds(self) -> u64 {
+        self.0
     }
 
     /// What lies before all time is its beginning.

@@ -53,8 +53,7 @@ impl<M: Manager + 'static> Pool<M> {
     /// opened all the same.
     #[track_caller]
     pub fn acquire(&self) -> impl Future<Output = Acquire<M>> + Send {
-        let limit = self.shared.limits.acquire_timeout;
-        acquire::acquire(&self.shared, Location::caller(), Patience::For(limit))
+        acquire::acquire(&self.shared, Location::caller(), Patience::Usual)
     }
 
     /// Lends a resource within `limit`, whatever the pool's `acquire_timeout` says. `None`: for ever.
@@ -139,8 +138,7 @@ impl<M: Manager + 'static> Pool<M> {
     /// ```
     #[track_caller]
     pub fn acquire_blocking(&self) -> Result<Lease<M>, AcquireError<M::Error>> {
-        let limit = self.shared.limits.acquire_timeout;
-        acquire::acquire_blocking(&self.shared, Location::caller(), Patience::For(limit))
+        acquire::acquire_blocking(&self.shared, Location::caller(), Patience::Usual)
     }
 
     /// As [`acquire_blocking`](Pool::acquire_blocking), within `limit`. `None`: for ever.

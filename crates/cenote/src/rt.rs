@@ -195,6 +195,7 @@ impl Home {
     }
 
     /// Has that runtime shut down?
+    #[inline]
     pub(crate) fn is_gone(&self) -> bool {
         self.0.strong_count() == 0
     }

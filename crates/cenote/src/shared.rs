@@ -31,7 +31,9 @@ pub(crate) struct Shared<M: Manager + 'static> {
     pub(crate) hooks: Hooks<M::Resource>,
     pub(crate) observers: Observers,
     pub(crate) strategy: Option<Box<dyn Strategy>>,
-    pub(crate) trays: Trays,
+    /// Must something be done with every resource that comes back?
+    pub(crate) works_on_return: bool,
+    pub(crate) trays: Trays<Loan<M>>,
     /// What the trays tell the time by.
     pub(crate) clock: Clock,
     pub(crate) book: Mutex<Book<M>>,
@@ -101,7 +103,7 @@ impl<M: Manager + 'static> Shared<M> {
 
     /// Under the book's lock, so that nobody sees it neither here nor there.
     pub(crate) fn fetch_one(&self, book: &mut Book<M>, slot: SlotNo) {
-        if let Some(mut fetched) = self.trays.close::<Loan<M>>(slot) {
+        if let Some(mut fetched) = self.trays.close(slot) {
             if let Some(loan) = &mut fetched.resource {
                 loan.shelve();
             }

@@ -8,36 +8,34 @@
 #[cfg(test)]
 mod tests;
 
-use std::any::Any;
 use std::borrow::Cow;
 use std::cell::Cell;
+use std::panic::Location;
 
 use crate::ledger::{Asker, Fetched, SlotNo, Terms};
 use crate::moment::{Moment, nanoseconds};
-use crate::rt::Home;
+use crate::rt::{Home, Owner};
 use crate::sync::{AtomicU64, AtomicUsize, Latch, Ordering};
 
 /// More are seldom in use at once by those who do not wait, and each costs memory and a look.
 const MOST: usize = 64;
 
-/// A box that only its pool can open again.
-type Parcel = Box<dyn Any + Send>;
-
 /// One slot's tray. On cache lines of its own: neighbours are used by other cores.
 #[repr(align(64))]
-pub(crate) struct Tray(Latch<Option<Open>>);
+pub(crate) struct Tray<R>(Latch<Option<Open<R>>>);
 
 /// What is known of a slot while it is set aside.
-struct Open {
+struct Open<R> {
     /// Present while nobody has it.
-    parcel: Option<Parcel>,
+    resource: Option<Box<R>>,
     /// Until when it may change hands as it is, how long it may lie, and how often it may be lent.
     fit_until: Moment,
     stale_after: u64,
     most_uses: u64,
     home: Option<Home>,
     asker: Asker,
-    label: Option<Cow<'static, str>>,
+    /// In a box, for it is large and rare.
+    label: Option<Box<Cow<'static, str>>>,
     /// Since when it is lent, or was lent last.
     since: Moment,
     used_at: Moment,
@@ -45,14 +43,14 @@ struct Open {
     released: u64,
 }
 
-impl Tray {
+impl<R> Tray<R> {
     fn new() -> Self {
         Self(Latch::new(None))
     }
 
     fn open(&self, terms: Terms, asker: Asker, uses: u64, now: Moment) {
         let before = self.0.lock().replace(Open {
-            parcel: None,
+            resource: None,
             fit_until: terms.fit_until.unwrap_or(Moment::NEVER),
             stale_after: terms.check_after_idle.map_or(u64::MAX, nanoseconds),
             most_uses: terms.most_uses,
@@ -67,12 +65,12 @@ impl Tray {
         debug_assert!(before.is_none(), "bug: a tray was opened twice");
     }
 
-    fn close<R: 'static>(&self) -> Option<Fetched<Box<R>>> {
+    fn close(&self) -> Option<Fetched<Box<R>>> {
         let open = self.0.lock().take()?;
         Some(Fetched {
-            resource: open.parcel.map(unpack),
+            resource: open.resource,
             asker: open.asker,
-            label: open.label,
+            label: open.label.map(|label| *label),
             since: open.since,
             used_at: (open.released > 0).then_some(open.used_at),
             uses: open.uses,
@@ -82,37 +80,37 @@ impl Tray {
 
     /// Takes what lies here, if it may be lent as it is. Answers with how often it was lent, too.
     #[inline]
-    fn take<R: 'static>(&self, asker: Asker, now: Moment) -> Option<(Box<R>, u64)> {
+    fn take(&self, site: &'static Location<'static>, now: Moment) -> Option<(Box<R>, u64)> {
         let mut tray = self.0.try_lock()?;
         let open = tray.as_mut()?;
-        if open.parcel.is_none() || !open.may_be_lent(now) {
+        if open.resource.is_none() || !open.may_be_lent(now) {
             return None;
         }
-        open.asker = asker;
+        // Each where it belongs: what is put together first and then moved costs more.
+        open.asker.site = site;
+        open.asker.owner = Some(Owner::of_holder());
         open.since = now;
         open.uses += 1;
-        Some((unpack(open.parcel.take()?), open.uses))
+        Some((open.resource.take()?, open.uses))
     }
 
-    /// Lays back what was lent. Answers with how many nanoseconds it was out; or it is not for this tray any more, and here it is again.
+    /// Lays back what was lent. Answers with since when it was out; or it is not for this tray any more, and here it is again.
     #[inline]
-    pub(crate) fn lay_back<R: Send + 'static>(
-        &self,
-        resource: Box<R>,
-        now: Moment,
-    ) -> Result<u64, Box<R>> {
+    pub(crate) fn lay_back(&self, resource: Box<R>, now: Moment) -> Result<Moment, Box<R>> {
         let mut tray = self.0.lock();
         let Some(open) = tray.as_mut().filter(|open| open.may_come_back(now)) else {
             return Err(resource);
         };
-        open.parcel = Some(resource);
+        open.resource = Some(resource);
         open.used_at = now;
         open.released += 1;
-        let held = now.nanoseconds_since(open.since);
-        let label = open.label.take();
-        drop(tray);
-        drop(label);
-        Ok(held)
+        let since = open.since;
+        if open.label.is_some() {
+            let label = open.label.take();
+            drop(tray);
+            drop(label);
+        }
+        Ok(since)
     }
 
     /// Writes a label on what is lent. Gives it back if the tray is closed.
@@ -121,20 +119,14 @@ impl Tray {
         let Some(open) = tray.as_mut() else {
             return Err(label);
         };
-        let before = open.label.replace(label);
+        let before = open.label.replace(Box::new(label));
         drop(tray);
         drop(before);
         Ok(())
     }
 }
 
-fn unpack<R: 'static>(parcel: Parcel) -> Box<R> {
-    parcel
-        .downcast()
-        .expect("bug: a tray belongs to one pool at a time")
-}
-
-impl Open {
+impl<R> Open<R> {
     #[inline]
     fn may_be_lent(&self, now: Moment) -> bool {
         now.nanoseconds_since(self.used_at) < self.stale_after
@@ -149,8 +141,8 @@ impl Open {
 }
 
 /// The trays of one pool, by the number of the slot.
-pub(crate) struct Trays {
-    trays: Box<[TrayRef]>,
+pub(crate) struct Trays<R: Send + 'static> {
+    trays: Box<[TrayRef<R>]>,
     /// How many are open. Written under the book's lock, and seldom.
     open: AtomicUsize,
     /// Tells the trays of one pool from those of another.
@@ -162,7 +154,7 @@ thread_local! {
     static LAST: Cell<(u64, SlotNo)> = const { Cell::new((0, 0)) };
 }
 
-impl Trays {
+impl<R: Send + 'static> Trays<R> {
     /// For a pool of this size.
     pub(crate) fn for_size(max_size: usize) -> Self {
         static BUILT: AtomicU64 = AtomicU64::new(1);
@@ -190,7 +182,7 @@ impl Trays {
         asker: Asker,
         uses: u64,
         now: Moment,
-    ) -> TrayRef {
+    ) -> TrayRef<R> {
         let tray = TrayRef::clone(&self.trays[slot]);
         tray.open(terms, asker, uses, now);
         self.open.fetch_add(1, Ordering::Relaxed);
@@ -198,7 +190,7 @@ impl Trays {
     }
 
     /// Ends the time aside of a slot, and tells what has happened. `None`: it was not. Under the book's lock.
-    pub(crate) fn close<R: 'static>(&self, slot: SlotNo) -> Option<Fetched<Box<R>>> {
+    pub(crate) fn close(&self, slot: SlotNo) -> Option<Fetched<Box<R>>> {
         let fetched = self.trays[slot].close()?;
         self.open.fetch_sub(1, Ordering::Relaxed);
         Some(fetched)
@@ -206,27 +198,31 @@ impl Trays {
 
     /// Takes what lies on a tray and may be lent, looking first where this thread was last.
     #[inline]
-    pub(crate) fn take<R: 'static>(&self, asker: Asker, now: Moment) -> Option<(Box<R>, u64)> {
+    pub(crate) fn take(
+        &self,
+        site: &'static Location<'static>,
+        now: Moment,
+    ) -> Option<(Box<R>, u64)> {
         let first = match LAST.get() {
             (number, slot) if number == self.number => slot,
             _ => 0,
         };
-        match self.trays.get(first)?.take(asker, now) {
-            None => self.take_another(first, asker, now),
+        match self.trays.get(first)?.take(site, now) {
+            None => self.take_another(first, site, now),
             taken => taken,
         }
     }
 
     #[cold]
-    fn take_another<R: 'static>(
+    fn take_another(
         &self,
         first: SlotNo,
-        asker: Asker,
+        site: &'static Location<'static>,
         now: Moment,
     ) -> Option<(Box<R>, u64)> {
         let slots = (first + 1..self.trays.len()).chain(0..first);
         for slot in slots {
-            if let Some(taken) = self.trays[slot].take(asker, now) {
+            if let Some(taken) = self.trays[slot].take(site, now) {
                 LAST.set((self.number, slot));
                 return Some(taken);
             }
@@ -236,48 +232,62 @@ impl Trays {
 }
 
 /// A tray stays where it is for the life of the program, so that one who lays something back need not keep the pool alive meanwhile: the
-/// reference that did goes into the parcel. A pool that ends leaves its trays to the next.
+/// reference that did goes onto it. A pool that ends leaves its trays to the next.
 #[cfg(not(cenote_model))]
-pub(crate) type TrayRef = &'static Tray;
+pub(crate) type TrayRef<R> = &'static Tray<R>;
 
 #[cfg(not(cenote_model))]
 mod spare {
+    use std::any::{Any, TypeId};
+    use std::collections::BTreeMap;
+
     use super::{Tray, TrayRef};
     use crate::sync::{Mutex, PoisonError};
 
-    static SPARE: Mutex<Vec<TrayRef>> = Mutex::new(Vec::new());
+    /// By what lies on them: a list of trays each.
+    static SPARE: Mutex<BTreeMap<TypeId, Box<dyn Any + Send>>> = Mutex::new(BTreeMap::new());
 
-    pub(super) fn take(count: usize) -> Box<[TrayRef]> {
-        let mut spare = SPARE.lock().unwrap_or_else(PoisonError::into_inner);
-        let left = spare.len().saturating_sub(count);
-        let mut trays = spare.split_off(left);
-        drop(spare);
+    pub(super) fn take<R: Send + 'static>(count: usize) -> Box<[TrayRef<R>]> {
+        let mut trays = with_spare(|spare| {
+            let left = spare.len().saturating_sub(count);
+            spare.split_off(left)
+        });
         trays.resize_with(count, || Box::leak(Box::new(Tray::new())));
         trays.into()
     }
 
-    pub(super) fn leave(trays: &[TrayRef]) {
+    pub(super) fn leave<R: Send + 'static>(trays: &[TrayRef<R>]) {
+        with_spare(|spare| spare.extend_from_slice(trays));
+    }
+
+    fn with_spare<R: Send + 'static, T>(change: impl FnOnce(&mut Vec<TrayRef<R>>) -> T) -> T {
         let mut spare = SPARE.lock().unwrap_or_else(PoisonError::into_inner);
-        spare.extend_from_slice(trays);
+        let list = spare
+            .entry(TypeId::of::<R>())
+            .or_insert_with(|| Box::new(Vec::<TrayRef<R>>::new()));
+        let list = list
+            .downcast_mut()
+            .expect("bug: trays are kept by what lies on them");
+        change(list)
     }
 }
 
 /// What belongs to one run of a model must not be seen by the next.
 #[cfg(cenote_model)]
-pub(crate) type TrayRef = std::sync::Arc<Tray>;
+pub(crate) type TrayRef<R> = std::sync::Arc<Tray<R>>;
 
 #[cfg(cenote_model)]
 mod spare {
     use super::{Tray, TrayRef};
 
-    pub(super) fn take(count: usize) -> Box<[TrayRef]> {
+    pub(super) fn take<R>(count: usize) -> Box<[TrayRef<R>]> {
         (0..count).map(|_| TrayRef::new(Tray::new())).collect()
     }
 
-    pub(super) fn leave(_: &[TrayRef]) {}
+    pub(super) fn leave<R>(_: &[TrayRef<R>]) {}
 }
 
-impl Drop for Trays {
+impl<R: Send + 'static> Drop for Trays<R> {
     fn drop(&mut self) {
         spare::leave(&self.trays);
     }

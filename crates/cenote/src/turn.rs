@@ -1,8 +1,10 @@
 //! A turn in line: asked for, looked at, and ended by a lease, an error, the end of its time, or a drop.
 
+use std::future::Future;
 use std::panic::Location;
+use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Poll, Waker};
+use std::task::{Context, Poll, Waker};
 
 use crate::acquire::{Patience, lend, raise_nested, set_aside};
 use crate::error::{AcquireError, OpenError, TimedOut};
@@ -35,11 +37,30 @@ pub(crate) struct Turn<'a, M: Manager + 'static> {
     pub(crate) shared: &'a Arc<Shared<M>>,
     pub(crate) site: &'static Location<'static>,
     patience: Patience,
-    pub(crate) rouse: Rouse,
-    ticket: Option<Ticket>,
+    rouse: Rouse,
+    place: Option<InLine>,
+}
+
+struct InLine {
+    ticket: Ticket,
+    times: Times,
+    /// Of one who is not woken by the alarm.
+    timer: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
+}
+
+#[derive(Clone, Copy)]
+struct Times {
     deadline: Moment,
     /// When the ledger was asked last.
     looked_at: Moment,
+}
+
+impl Times {
+    /// When to look again.
+    #[inline]
+    fn next_look(&self) -> Moment {
+        self.deadline.min(self.looked_at + HELD_UP_AFTER)
+    }
 }
 
 impl<'a, M: Manager + 'static> Turn<'a, M> {
@@ -55,15 +76,13 @@ impl<'a, M: Manager + 'static> Turn<'a, M> {
             site,
             patience,
             rouse,
-            ticket: None,
-            deadline: Moment::NEVER,
-            looked_at: Moment::NEVER,
+            place: None,
         }
     }
 
     #[inline]
     pub(crate) fn is_in_line(&self) -> bool {
-        self.ticket.is_some()
+        self.place.is_some()
     }
 
     /// Asks the ledger: a place in line, or the end already.
@@ -71,15 +90,15 @@ impl<'a, M: Manager + 'static> Turn<'a, M> {
         let Self { shared, site, .. } = *self;
         upkeep::start(shared);
         let asker = Asker { site, owner };
-        self.read_clock();
+        let mut times = self.read_clock();
         let mut orders = Orders::default();
         let (answer, tray) = {
-            let mut book = shared.lock_to_ask(self.looked_at);
+            let mut book = shared.lock_to_ask(times.looked_at);
             if book.begins_line() && shared.clock.doubt() {
-                self.read_clock();
+                times = self.read_clock();
             }
-            let now = self.looked_at;
-            let answer = book.request(asker, waker, self.look_at(), now, &mut orders);
+            let now = times.looked_at;
+            let answer = book.request(asker, waker, self.look_at(&times), now, &mut orders);
             let tray = match &answer {
                 Answer::Granted(grant) => set_aside(shared, &book, grant, asker, now),
                 Answer::Wait { .. } | Answer::Refused(_) => None,
@@ -88,7 +107,11 @@ impl<'a, M: Manager + 'static> Turn<'a, M> {
         };
         let asked = match answer {
             Answer::Wait { ticket, nested } => {
-                self.ticket = Some(ticket);
+                self.place = Some(InLine {
+                    ticket,
+                    times,
+                    timer: None,
+                });
                 if let Some(holders) = nested {
                     raise_nested(shared, site, &holders);
                 }
@@ -101,45 +124,80 @@ impl<'a, M: Manager + 'static> Turn<'a, M> {
         asked
     }
 
-    fn read_clock(&mut self) {
-        let clock = &self.shared.clock;
-        self.looked_at = clock.now();
-        self.deadline = match self.patience {
-            Patience::For(None) => Moment::NEVER,
-            Patience::For(Some(limit)) => clock.end_of(limit, self.looked_at),
+    fn read_clock(&mut self) -> Times {
+        let Shared { clock, limits, .. } = &**self.shared;
+        let looked_at = clock.now();
+        let limit = match self.patience {
+            Patience::Usual => limits.acquire_timeout,
+            Patience::For(limit) => limit,
+            Patience::Until(_) => None,
+        };
+        let deadline = match self.patience {
             Patience::Until(deadline) => deadline,
+            _ => limit.map_or(Moment::NEVER, |limit| clock.end_of(limit, looked_at)),
         };
         // The alarm knows the real time only.
         if clock.is_turned() {
             self.rouse = Rouse::Themselves;
         }
+        Times {
+            deadline,
+            looked_at,
+        }
+    }
+
+    fn place(&self) -> &InLine {
+        self.place.as_ref().expect("bug: a turn ends once")
     }
 
     /// Is its time over?
     #[inline]
     pub(crate) fn is_over(&self) -> bool {
-        self.shared.clock.is_past(self.deadline, self.looked_at)
+        let times = &self.place().times;
+        self.shared.clock.is_past(times.deadline, times.looked_at)
     }
 
     /// When to look again.
-    #[inline]
     pub(crate) fn next_look(&self) -> Moment {
-        self.deadline.min(self.looked_at + HELD_UP_AFTER)
+        self.place().times.next_look()
+    }
+
+    /// May it sleep? Not if it must look again now. A future only.
+    #[inline]
+    pub(crate) fn sleeps(&mut self, context: &mut Context<'_>) -> bool {
+        self.rouse == Rouse::Alarm || self.sleeps_by_timer(context)
+    }
+
+    #[cold]
+    fn sleeps_by_timer(&mut self, context: &mut Context<'_>) -> bool {
+        let until = self.next_look();
+        let Some(place) = &mut self.place else {
+            return false;
+        };
+        let timer = place
+            .timer
+            .get_or_insert_with(|| Box::pin(rt::sleep_until(Some(until))));
+        let sleeps = timer.as_mut().poll(context).is_pending();
+        if !sleeps {
+            place.timer = None;
+        }
+        sleeps
     }
 
     /// When to be woken by the alarm.
     #[inline]
-    fn look_at(&self) -> Option<Moment> {
-        (self.rouse == Rouse::Alarm).then(|| self.next_look())
+    fn look_at(&self, times: &Times) -> Option<Moment> {
+        (self.rouse == Rouse::Alarm).then(|| times.next_look())
     }
 
     /// Is it served by now? And does somebody keep the pool up?
     pub(crate) fn look(&mut self, waker: &Waker) -> Poll<Told<M>> {
         upkeep::start(self.shared);
         let now = self.shared.clock.now();
-        self.looked_at = now;
-        let look_at = self.look_at();
-        let ticket = self.ticket.expect("bug: a turn ends once");
+        let place = self.place.as_mut().expect("bug: a turn ends once");
+        place.times.looked_at = now;
+        let InLine { ticket, times, .. } = *place;
+        let look_at = self.look_at(&times);
         let mut orders = Orders::default();
         let claim = {
             let mut book = self.shared.lock();
@@ -152,7 +210,7 @@ impl<'a, M: Manager + 'static> Turn<'a, M> {
 
     pub(crate) fn time_out(&mut self) -> Told<M> {
         let now = rt::now();
-        let ticket = self.ticket.expect("bug: a turn ends once");
+        let ticket = self.place().ticket;
         let (told, orders) = self.shared.lock().time_out(ticket, now);
         let acquired = match told {
             Ok(claim) => self.hear(claim),
@@ -165,15 +223,23 @@ impl<'a, M: Manager + 'static> Turn<'a, M> {
     /// The end of the turn. A lease is made of the grant before anything else happens, so that it cannot be lost.
     #[inline]
     fn hear(&mut self, claim: Claim<Box<Loan<M>>, Failed<M>>) -> Told<M> {
-        self.ticket = None;
+        self.place = None;
         match claim {
             Ok(grant) => Ok(lend(self.shared, grant, None, self.site)),
             Err(refusal) => Err(self.shared.refused(refusal)),
         }
     }
 
+    #[cold]
+    fn withdraw(&mut self) {
+        let ticket = self.place().ticket;
+        let orders = self.shared.lock().withdraw(ticket, rt::now());
+        self.shared.carry_out(orders, Place::Drop);
+    }
+
+    #[cold]
     fn timed_out(&mut self, report: Report<Failed<M>>) -> AcquireError<M::Error> {
-        self.ticket = None;
+        self.place = None;
         let Report {
             waited,
             phase,
@@ -204,10 +270,10 @@ impl<'a, M: Manager + 'static> Turn<'a, M> {
 }
 
 impl<M: Manager + 'static> Drop for Turn<'_, M> {
+    #[inline]
     fn drop(&mut self) {
-        if let Some(ticket) = self.ticket.take() {
-            let orders = self.shared.lock().withdraw(ticket, rt::now());
-            self.shared.carry_out(orders, Place::Drop);
+        if self.place.is_some() {
+            self.withdraw();
         }
     }
 }

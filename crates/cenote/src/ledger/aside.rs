@@ -80,6 +80,7 @@ impl<R, F: Clone> Ledger<R, F> {
             self.put_on_shelf(slot, fetched.since);
         } else {
             entry.asker = Some(fetched.asker);
+            entry.not_in_line.set(0);
             entry.label = fetched.label;
             self.become_state(slot, State::Leased, fetched.since);
         }

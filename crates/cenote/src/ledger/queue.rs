@@ -179,7 +179,19 @@ impl<F> Queue<F> {
         })
     }
 
-    /// The same, and each may be changed.
+    /// The number of whoever came last, in line or not.
+    pub(crate) fn last_serial(&self) -> u64 {
+        self.serial
+    }
+
+    /// Everybody in line who came after the one of this number, last to first.
+    pub(crate) fn newcomers(&self, serial: u64) -> impl Iterator<Item = &Waiter<F>> {
+        let last = self.last.map(|seat| &self.seats[seat]);
+        std::iter::successors(last, |waiter| waiter.ahead.map(|seat| &self.seats[seat]))
+            .take_while(move |waiter| waiter.serial > serial)
+    }
+
+    /// Everybody in line, and each may be changed.
     pub(crate) fn each_in_line(&mut self, mut change: impl FnMut(&mut Waiter<F>)) {
         let mut next = self.first;
         while let Some(seat) = next {

@@ -1,6 +1,7 @@
 //! A slot: the room of one resource, its state, and what is written on the door.
 
 use std::borrow::Cow;
+use std::cell::Cell;
 use std::panic::Location;
 use std::time::Duration;
 
@@ -77,6 +78,8 @@ pub(crate) struct Slot<R> {
     // About the lease.
     pub(crate) asker: Option<Asker>,
     pub(crate) label: Option<Cow<'static, str>>,
+    /// The holder is not among those who joined the line up to the one of this number.
+    pub(crate) not_in_line: Cell<u64>,
     /// Was reported as leaked.
     pub(crate) overdue: bool,
     /// Was lent while the breaker recovered.
@@ -104,6 +107,7 @@ impl<R> Slot<R> {
             home: None,
             asker: None,
             label: None,
+            not_in_line: Cell::new(0),
             overdue: false,
             probe: false,
             refill: false,

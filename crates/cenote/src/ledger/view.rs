@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
-use super::slot::{Asker, SlotNo, State};
+use super::slot::{Asker, Slot, SlotNo, State};
 use super::{Ledger, Ticket};
 use crate::breaker::BreakerState;
 use crate::config::{IdleOrder, Nested};
@@ -194,18 +194,25 @@ impl<R, F: Clone> Ledger<R, F> {
         {
             return false;
         }
-        // Nearly always the first holder is not in line, and one look along it is all.
-        let waits = |owner| {
-            let mut line = self.queue.line();
-            line.any(|waiter| waiter.asker.owner == Some(owner))
-        };
         self.slots
             .iter()
             .filter(|slot| slot.state != State::Vacant)
             .all(|slot| {
-                let owner = slot.asker.and_then(|asker| asker.owner);
-                slot.state == State::Leased && !slot.is_unclaimed() && owner.is_some_and(waits)
+                slot.state == State::Leased && !slot.is_unclaimed() && self.holder_waits(slot)
             })
+    }
+
+    /// Does whoever holds this slot wait in line? Nearly always not, and then nobody is looked at twice.
+    fn holder_waits(&self, slot: &Slot<R>) -> bool {
+        let Some(owner) = slot.asker.and_then(|asker| asker.owner) else {
+            return false;
+        };
+        let mut newcomers = self.queue.newcomers(slot.not_in_line.get());
+        let waits = newcomers.any(|waiter| waiter.asker.owner == Some(owner));
+        if !waits {
+            slot.not_in_line.set(self.queue.last_serial());
+        }
+        waits
     }
 
     /// Panics if an invariant does not hold.

@@ -293,6 +293,7 @@ impl<R, F: Clone> Ledger<R, F> {
         self.become_state(slot, State::Leased, now);
         let slot = &mut self.slots[slot];
         slot.asker = Some(asker);
+        slot.not_in_line.set(0);
         slot.probe = self.breaker.state == BreakerState::Recovering;
     }
 

@@ -25,7 +25,7 @@ fn asker() -> Asker {
 
 /// Trays of numbers, and the time by which they are used.
 struct Table {
-    trays: Trays,
+    trays: Trays<usize>,
     now: Moment,
 }
 
@@ -49,7 +49,7 @@ impl Table {
     }
 
     fn take(&self) -> Option<usize> {
-        let (number, _) = self.trays.take::<usize>(asker(), self.now)?;
+        let (number, _) = self.trays.take(Location::caller(), self.now)?;
         Some(*number)
     }
 
@@ -63,7 +63,7 @@ impl Table {
 impl Drop for Table {
     fn drop(&mut self) {
         for slot in 0..self.trays.len() {
-            drop(self.trays.close::<usize>(slot));
+            drop(self.trays.close(slot));
         }
     }
 }
@@ -117,10 +117,10 @@ fn where_a_thread_was_last_says_nothing_of_another_pool() {
 fn what_is_fetched_is_on_no_tray() {
     let table = Table::laid(2, any);
 
-    let fetched = table.trays.close::<usize>(0).unwrap();
+    let fetched = table.trays.close(0).unwrap();
 
     assert_eq!(fetched.resource.as_deref(), Some(&0));
-    assert!(table.trays.close::<usize>(0).is_none());
+    assert!(table.trays.close(0).is_none());
     assert_eq!(table.take(), Some(1));
     assert_eq!(table.take(), None);
 }
@@ -130,7 +130,7 @@ fn what_never_came_back_was_never_used() {
     let table = Table::new(1);
     let _ = table.trays.open(0, any(table.now), asker(), 1, table.now);
 
-    let fetched = table.trays.close::<usize>(0).unwrap();
+    let fetched = table.trays.close(0).unwrap();
 
     assert_eq!((fetched.used_at, fetched.released), (None, 0));
     assert_eq!((fetched.since, fetched.uses), (table.now, 1));
@@ -181,7 +181,7 @@ fn trays_that_were_left_serve_the_next_pool() {
     let mut seen = HashSet::new();
 
     for _ in 0..rounds {
-        let trays = Trays::for_size(MOST);
+        let trays = Trays::<u8>::for_size(MOST);
         seen.extend(trays.trays.iter().map(|tray| std::ptr::from_ref(*tray)));
     }
 
@@ -191,8 +191,8 @@ fn trays_that_were_left_serve_the_next_pool() {
 
 #[test]
 fn a_large_pool_has_trays_for_some_of_its_slots() {
-    assert_eq!(Trays::for_size(3).len(), 3);
-    assert_eq!(Trays::for_size(1000).len(), MOST);
+    assert_eq!(Trays::<u8>::for_size(3).len(), 3);
+    assert_eq!(Trays::<u8>::for_size(1000).len(), MOST);
 }
 
 type Numbers = Pool<Closures<u8>>;
