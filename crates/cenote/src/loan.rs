@@ -217,11 +217,18 @@ impl<M: Manager + 'static> Loan<M> {
 
     #[cold]
     fn lay_back_and_tell(self: Box<Self>) -> Option<Box<Self>> {
-        let lent = self.lent();
-        let Some(tray) = lent.tray.as_ref().map(TrayRef::clone) else {
+        let Some(Lent {
+            shared,
+            tray: Some(tray),
+            id,
+            site,
+            ..
+        }) = &self.lent
+        else {
             return Some(self);
         };
-        let (shared, id, site) = (Arc::clone(&lent.shared), lent.id, lent.site);
+        let (tray, shared) = (TrayRef::clone(tray), Arc::clone(shared));
+        let (id, site) = (*id, *site);
         let now = shared.clock.glance();
         match tray.lay_back(self, now) {
             Err(loan) => Some(loan),
