@@ -73,6 +73,13 @@ pub trait Dialect: Database<Connection: Sync> + Sync + Statements {
         template: &Template<Self>,
     ) -> impl Future<Output = Result<Self::Brake, Error>> + Send;
 
+    /// Does a connection that answers no longer speak to the database that was asked for?
+    #[doc(hidden)]
+    fn is_astray(brake: &Self::Brake, template: &Template<Self>) -> bool {
+        let _ = (brake, template);
+        false
+    }
+
     /// After a dropped operation: brings the connection back to a known place. With `care` what runs in a transaction is not stopped,
     /// for that would end the transaction. An error: nobody can tell, close it.
     #[doc(hidden)]

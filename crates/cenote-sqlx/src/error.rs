@@ -75,23 +75,29 @@ pub(crate) fn from_bind(error: BindError<Error>) -> Error {
     Error::Io(io::Error::new(kind, PoolError(error)))
 }
 
-/// As it travels: with its cause in the text, for sqlx's type shows nothing else.
+/// As it travels: with its causes in the text, for sqlx's type shows nothing else. sqlx's own errors tell theirs themselves.
 #[derive(Debug)]
 struct PoolError(BindError<Error>);
 
 impl fmt::Display for PoolError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)?;
-        match self.0.source() {
-            Some(cause) => write!(f, ": {cause}"),
-            None => Ok(()),
+        let mut next = self.0.source();
+        while let Some(cause) = next {
+            write!(f, ": {cause}")?;
+            next = cause.source().filter(|_| !cause.is::<Error>());
         }
+        Ok(())
     }
 }
 
 impl StdError for PoolError {
     fn source(&self) -> Option<&(dyn StdError + 'static)> {
-        self.0.source()?.source()
+        let mut cause = self.0.source()?;
+        while !cause.is::<Error>() {
+            cause = cause.source()?;
+        }
+        cause.source()
     }
 }
 

@@ -30,7 +30,11 @@ impl<DB: Dialect> Manager for Sql<DB> {
     }
 
     async fn check(&self, session: &mut Session<DB>) -> Result<(), Error> {
-        session.connection.ping().await
+        session.connection.ping().await?;
+        if session.is_astray() {
+            return Err(lost("the file of the database was removed or replaced"));
+        }
+        Ok(())
     }
 
     fn is_broken(&self, session: &mut Session<DB>) -> bool {
@@ -48,6 +52,7 @@ impl<DB: Dialect> Manager for Sql<DB> {
 
     async fn clean(&self, session: &mut Session<DB>) -> Result<(), Error> {
         session.state.doomed = Arc::default();
+        session.state.unclean = true;
         let interrupted = session.state.flight != Flight::Landed;
         if interrupted {
             session.settle(false).await?;
@@ -61,6 +66,7 @@ impl<DB: Dialect> Manager for Sql<DB> {
         if session.state.broken {
             return Err(lost("the connection broke while it was cleaned"));
         }
+        session.state.unclean = false;
         session.state.dirt = Dirt::NONE;
         session.state.failed = false;
         session.state.given_up = false;
@@ -70,7 +76,8 @@ impl<DB: Dialect> Manager for Sql<DB> {
     }
 
     async fn close(&self, mut session: Session<DB>) {
-        if session.state.flight == Flight::Flying && !session.state.broken {
+        let state = &session.state;
+        if state.flight == Flight::Flying && !state.broken && !state.unclean {
             // So that the server does not go on with what nobody waits for.
             let _ = session.settle(false).await;
         }

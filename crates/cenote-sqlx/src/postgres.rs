@@ -135,6 +135,7 @@ async fn drain(connection: &mut PgConnection) -> Result<(), Error> {
 
 /// Cancels what runs on `backend`, over a connection of its own that ends when nobody else needs it.
 async fn cancel(template: &Template<Postgres>, backend: i32) -> Result<(), Error> {
+    let _turn = Turn(template);
     let mut canceller = template.canceller.lock().await;
     let mut connection = match canceller.take() {
         Some(connection) => connection,
@@ -152,6 +153,18 @@ async fn cancel(template: &Template<Postgres>, backend: i32) -> Result<(), Error
         let _ = connection.close().await;
     }
     Ok(())
+}
+
+/// Somebody's turn with the connection to cancel by. One that is dropped while it waits must not leave the connection behind.
+struct Turn<'a>(&'a Template<Postgres>);
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        // Held: whoever holds it has a turn too, and is the one to end it.
+        if let Ok(mut canceller) = self.0.canceller.try_lock() {
+            *canceller = None;
+        }
+    }
 }
 
 fn judge(error: &(dyn DatabaseError + 'static)) -> Class {

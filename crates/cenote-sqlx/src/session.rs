@@ -40,6 +40,8 @@ pub(crate) struct State {
     pub(crate) dirt: Dirt,
     pub(crate) flight: Flight,
     pub(crate) broken: bool,
+    /// Was a clean begun that did not come to its end? What it could not settle in its time, a close need not try again.
+    pub(crate) unclean: bool,
     /// An SQL error since the transaction began: it may have failed as a whole.
     pub(crate) failed: bool,
     /// The server gave the whole transaction up. What would follow ran outside it.
@@ -72,6 +74,7 @@ impl<DB: Dialect> Session<DB> {
                 dirt: Dirt::NONE,
                 flight: Flight::Landed,
                 broken: false,
+                unclean: false,
                 failed: false,
                 given_up: false,
                 open: 0,
@@ -81,6 +84,11 @@ impl<DB: Dialect> Session<DB> {
                 writer: None,
             },
         }
+    }
+
+    /// Does it answer, but for a database that is not there any longer?
+    pub(crate) fn is_astray(&self) -> bool {
+        DB::is_astray(&self.brake, &self.template)
     }
 
     /// How deep in transactions it is, by the driver's count.

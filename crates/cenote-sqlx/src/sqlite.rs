@@ -90,32 +90,39 @@ impl Dialect for Sqlite {
         None
     }
 
-    /// Set while what runs is to be given up.
-    type Brake = Arc<AtomicBool>;
+    type Brake = Brake;
 
     async fn brake(
         connection: &mut SqliteConnection,
-        _: &Template<Self>,
-    ) -> Result<Arc<AtomicBool>, Error> {
-        let brake = Arc::new(AtomicBool::new(false));
-        let pulled = Arc::clone(&brake);
+        template: &Template<Self>,
+    ) -> Result<Brake, Error> {
+        let brake = Brake {
+            pulled: Arc::default(),
+            file: identity(template.options.get_filename()),
+        };
+        let pulled = Arc::clone(&brake.pulled);
         let mut handle = connection.lock_handle().await?;
         handle.set_progress_handler(STEPS, move || !pulled.load(Ordering::Relaxed));
         drop(handle);
         Ok(brake)
     }
 
+    /// SQLite goes on with a file that has lost its name, and nobody will ever see what it writes there.
+    fn is_astray(brake: &Brake, template: &Template<Self>) -> bool {
+        brake.file.is_some() && identity(template.options.get_filename()) != brake.file
+    }
+
     /// The driver's thread finishes what it was given, one after the other: an answer proves that it is done.
     async fn settle(
         connection: &mut SqliteConnection,
         _: Flight,
-        brake: &Arc<AtomicBool>,
+        brake: &Brake,
         _: &Template<Self>,
         care: bool,
     ) -> Result<(), Error> {
-        brake.store(!care, Ordering::Relaxed);
+        brake.pulled.store(!care, Ordering::Relaxed);
         let answered = connection.ping().await;
-        brake.store(false, Ordering::Relaxed);
+        brake.pulled.store(false, Ordering::Relaxed);
         answered?;
         if !connection.is_in_transaction() {
             // After a commit that nobody waited for, the driver ignores the next rollback: let it be this one, which does nothing.
@@ -142,6 +149,33 @@ impl Dialect for Sqlite {
 
     fn after(options: &TransactionOptions) -> Option<&'static str> {
         options.read_only.then_some("PRAGMA query_only = 0")
+    }
+}
+
+/// By what a connection can be stopped, and which file it has open.
+#[doc(hidden)]
+#[derive(Debug)]
+pub struct Brake {
+    /// Set while what runs is to be given up.
+    pulled: Arc<AtomicBool>,
+    file: Option<Identity>,
+}
+
+/// The device of a file, and its number there.
+type Identity = (u64, u64);
+
+/// Which file has this name now, if one has. Where a file that is open cannot lose its name, nobody needs to know.
+fn identity(name: &Path) -> Option<Identity> {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt;
+        let file = std::fs::metadata(name).ok()?;
+        Some((file.dev(), file.ino()))
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = name;
+        None
     }
 }
 

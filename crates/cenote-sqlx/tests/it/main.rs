@@ -1,4 +1,5 @@
-//! One suite for three databases, and what concerns one of them alone. `suite/` is compiled once for each, against its `world`.
+//! One suite for three databases, and what concerns one of them alone. `suite/` is compiled once for each, against its `world`; `faults/` for
+//! each that has a server.
 
 #![expect(clippy::unwrap_used, reason = "the helpers of tests are tests")]
 
@@ -10,6 +11,8 @@ mod postgres;
 mod postgres_alone;
 mod sqlite;
 mod sqlite_alone;
+mod sqlite_faults;
 mod template;
+mod tls;
 mod words;
 mod world;

@@ -12,7 +12,7 @@ use crate::world::postgres as world;
 fn bounced() -> (Server, Db<Postgres>) {
     let settings = [("default_pool_size", "2"), ("max_client_conn", "100")];
     let bouncer =
-        pgbouncer::start_with(&world::url(), &settings).unwrap_or_else(|error| panic!("{error}"));
+        pgbouncer::start_with(world::server(), &settings).unwrap_or_else(|error| panic!("{error}"));
     let builder = Db::postgres(bouncer.url())
         .max_size(6)
         .behind_transaction_pooler();

@@ -315,29 +315,3 @@ async fn statements_of_a_transaction_meet_one_backend_and_others_any() {
     assert_eq!(inside, [inside[0]; 3]);
     assert_ne!(a.unwrap(), b.unwrap(), "two at once are two");
 }
-
-#[tokio::test]
-async fn a_migration_runs_on_a_lease() {
-    let folder = tempfile::tempdir().unwrap();
-    std::fs::write(
-        folder.path().join("1_first.sql"),
-        "CREATE SCHEMA IF NOT EXISTS cenote_migrated",
-    )
-    .unwrap();
-    let mut migrator = sqlx::migrate::Migrator::new(folder.path()).await.unwrap();
-    migrator.dangerous_set_table_name("cenote_migrations");
-    let db = one();
-
-    let mut lease = db.acquire().await.unwrap();
-    migrator.run(&mut lease).await.unwrap();
-    drop(lease);
-
-    assert_eq!(
-        count(
-            &db,
-            "SELECT count(*) FROM pg_namespace WHERE nspname = 'cenote_migrated'"
-        )
-        .await,
-        1
-    );
-}

@@ -22,7 +22,7 @@ async fn building_opens_nothing_and_warming_does() {
 async fn settings_stand_in_the_url_and_win() {
     let url = world::postgres::url();
     let url = format!(
-        "{url}?cenote.max_size=7&application_name=by-url&cenote.acquire_timeout=1m%2030s&cenote.idle_timeout=off\
+        "{url}&cenote.max_size=7&application_name=by-url&cenote.acquire_timeout=1m%2030s&cenote.idle_timeout=off\
          &cenote.check_on_return=true&cenote.lifetime_jitter=0.5&cenote.idle_order=oldest&cenote.max_uses=9&cenote.name=by+url"
     );
     let db = Db::postgres(url).max_size(3).min_idle(1).build().unwrap();

@@ -1,7 +1,9 @@
 //! What must hold on every database.
 
 mod cancellation;
+mod generic;
 mod hygiene;
+mod migrations;
 mod money;
 mod nesting;
 mod statements;

@@ -15,6 +15,12 @@ fn server(found: &'static OnceLock<Found>, find: fn() -> io::Result<Found>) -> &
     found.url()
 }
 
+/// The URL with one more parameter.
+pub(crate) fn with_parameter(url: &str, parameter: &str) -> String {
+    let joint = if url.contains('?') { '&' } else { '?' };
+    format!("{url}{joint}{parameter}")
+}
+
 /// `?` as PostgreSQL writes it.
 pub(crate) fn numbered(sql: &str) -> String {
     let mut parts = sql.split('?');

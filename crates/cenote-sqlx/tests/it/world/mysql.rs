@@ -2,21 +2,25 @@
 
 use std::sync::OnceLock;
 
-use cenote_servers::Found;
+use cenote_servers::{Found, Server, Setting};
 use cenote_sqlx::Builder;
 use sqlx::Connection;
 
 pub(crate) type DB = sqlx::MySql;
 pub(crate) type Db = cenote_sqlx::Db<DB>;
 
+const PLAIN: &str = "ssl-mode=disabled";
+
 /// Nothing to keep.
 pub(crate) type Home = ();
 
+/// In the plain: TLS has tests of its own.
 pub(crate) fn url() -> String {
     static FOUND: OnceLock<Found> = OnceLock::new();
     static URL: OnceLock<String> = OnceLock::new();
     let server = super::server(&FOUND, cenote_servers::mariadb::find);
-    URL.get_or_init(|| with_database(server)).clone()
+    let url = URL.get_or_init(|| with_database(server));
+    super::with_parameter(url, PLAIN)
 }
 
 /// A server that was named without a database, or was just started, has none to test in: it gets one.
@@ -46,6 +50,37 @@ pub(crate) fn builder() -> (Builder<DB>, Home) {
     (Db::mysql(url()), ())
 }
 
+/// A private server, to be stopped, killed or starved.
+pub(crate) fn start(settings: &[Setting<'_>]) -> Server {
+    cenote_servers::mariadb::start_with(settings).unwrap()
+}
+
+/// The same server, for sessions that it shows under this mark: their schema, which must be there.
+pub(crate) fn marked(url: &str, mark: &str) -> String {
+    let (scheme, rest) = url.split_once("://").expect("a URL has a scheme");
+    let address = rest.split(['/', '?']).next().unwrap_or_default();
+    format!("{scheme}://{address}/{mark}?{PLAIN}")
+}
+
+/// Makes a user `guest` with a password. Whoever owns the server needs none.
+pub(crate) async fn lock_with_password(_: &Server, admin: &Db) {
+    for sql in [
+        "CREATE USER guest IDENTIFIED BY 'right'",
+        "GRANT ALL ON *.* TO guest",
+    ] {
+        sqlx::raw_sql(sql).execute(admin).await.unwrap();
+    }
+}
+
+/// Of that user.
+pub(crate) async fn set_password(admin: &Db, password: &str) {
+    let sql = format!("SET PASSWORD FOR guest = PASSWORD('{password}')");
+    sqlx::raw_sql(super::safe(sql))
+        .execute(admin)
+        .await
+        .unwrap();
+}
+
 pub(crate) fn sql(text: &str) -> sqlx::SqlStr {
     super::safe(text.to_owned())
 }
@@ -65,3 +100,13 @@ pub(crate) const CHANGED: &str = "SELECT CAST(COALESCE(@changed, 0) AS SIGNED)";
 pub(crate) const WHO: Option<&str> = Some("SELECT CAST(CONNECTION_ID() AS SIGNED)");
 pub(crate) const KILL: &str = "KILL {}";
 pub(crate) const SUM: &str = "SELECT CAST(SUM(amount) AS SIGNED) FROM {}";
+/// How many sessions there are under a mark, how many of them run what is slow, and how its schema is dropped.
+pub(crate) const SESSIONS: &str =
+    "SELECT count(*) FROM information_schema.processlist WHERE db = '{}'";
+pub(crate) const BUSY: &str =
+    "SELECT count(*) FROM information_schema.processlist WHERE db = '{}' AND info LIKE '%SLEEP%'";
+pub(crate) const DROP: &str = "DROP SCHEMA IF EXISTS {}";
+/// Is a migration that fails undone by itself?
+pub(crate) const TRANSACTIONAL: bool = false;
+/// Do those who migrate at the same time wait for each other? sqlx asks for a lock without end, which MariaDB answers with none.
+pub(crate) const MIGRATION_LOCK: bool = false;

@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use cenote_servers::Found;
+use cenote_servers::{Found, Server, Setting};
 use cenote_sqlx::Builder;
 
 pub(crate) type DB = sqlx::Postgres;
@@ -11,13 +11,50 @@ pub(crate) type Db = cenote_sqlx::Db<DB>;
 /// Nothing to keep.
 pub(crate) type Home = ();
 
-pub(crate) fn url() -> String {
+/// The server that all tests share.
+pub(crate) fn server() -> &'static str {
     static FOUND: OnceLock<Found> = OnceLock::new();
-    super::server(&FOUND, cenote_servers::postgres::find).to_owned()
+    super::server(&FOUND, cenote_servers::postgres::find)
+}
+
+/// In the plain: TLS has tests of its own.
+pub(crate) fn url() -> String {
+    super::with_parameter(server(), "sslmode=disable")
 }
 
 pub(crate) fn builder() -> (Builder<DB>, Home) {
     (Db::postgres(url()), ())
+}
+
+/// A private server, to be stopped, killed or starved.
+pub(crate) fn start(settings: &[Setting<'_>]) -> Server {
+    cenote_servers::postgres::start_with(settings).unwrap()
+}
+
+/// The same server, for sessions that it shows under this mark.
+pub(crate) fn marked(url: &str, mark: &str) -> String {
+    super::with_parameter(url, &format!("application_name={mark}"))
+}
+
+/// Makes a user `guest` with a password, which this server asks for from now on. Whoever owns the server needs none.
+pub(crate) async fn lock_with_password(server: &Server, admin: &Db) {
+    let rules = "host all postgres all trust\nhost all all all password\n";
+    std::fs::write(server.folder().join("data/pg_hba.conf"), rules).unwrap();
+    for sql in [
+        "CREATE ROLE guest LOGIN SUPERUSER PASSWORD 'right'",
+        "SELECT pg_reload_conf()",
+    ] {
+        sqlx::raw_sql(sql).execute(admin).await.unwrap();
+    }
+}
+
+/// Of that user.
+pub(crate) async fn set_password(admin: &Db, password: &str) {
+    let sql = format!("ALTER ROLE guest PASSWORD '{password}'");
+    sqlx::raw_sql(super::safe(sql))
+        .execute(admin)
+        .await
+        .unwrap();
 }
 
 pub(crate) fn sql(text: &str) -> sqlx::SqlStr {
@@ -39,3 +76,12 @@ pub(crate) const CHANGED: &str =
 pub(crate) const WHO: Option<&str> = Some("SELECT pg_backend_pid()::bigint");
 pub(crate) const KILL: &str = "SELECT pg_terminate_backend({})";
 pub(crate) const SUM: &str = "SELECT SUM(amount)::bigint FROM {}";
+/// How many sessions there are under a mark, how many of them run what is slow, and how its schema is dropped.
+pub(crate) const SESSIONS: &str =
+    "SELECT count(*) FROM pg_stat_activity WHERE application_name = '{}'";
+pub(crate) const BUSY: &str = "SELECT count(*) FROM pg_stat_activity WHERE application_name = '{}' AND state = 'active' AND query LIKE '%sleep%'";
+pub(crate) const DROP: &str = "DROP SCHEMA IF EXISTS {} CASCADE";
+/// Is a migration that fails undone by itself?
+pub(crate) const TRANSACTIONAL: bool = true;
+/// Do those who migrate at the same time wait for each other?
+pub(crate) const MIGRATION_LOCK: bool = true;

@@ -39,3 +39,7 @@ pub(crate) const CHANGED: &str = "SELECT count(*) FROM sqlite_temp_master";
 pub(crate) const WHO: Option<&str> = None;
 pub(crate) const KILL: &str = "SELECT {}";
 pub(crate) const SUM: &str = "SELECT SUM(amount) FROM {}";
+/// Is a migration that fails undone by itself?
+pub(crate) const TRANSACTIONAL: bool = true;
+/// Do those who migrate at the same time wait for each other?
+pub(crate) const MIGRATION_LOCK: bool = false;

@@ -1,0 +1,130 @@
+//! Connections that the server ends: while they are idle, and while they work.
+
+use std::time::Duration;
+
+use cenote_sqlx::Class;
+
+use super::clock::{by, eventually};
+use super::{Db, MAX_SIZE, Trial, each, world};
+
+/// Kills these.
+async fn kill(trial: &Trial, victims: &[i64]) {
+    for victim in victims {
+        let sql = world::KILL.replace("{}", &victim.to_string());
+        sqlx::raw_sql(world::sql(&sql))
+            .execute(&trial.admin)
+            .await
+            .unwrap();
+    }
+}
+
+#[tokio::test]
+async fn those_killed_while_idle_fail_one_statement_each_at_most_and_none_if_they_are_checked() {
+    each(
+        [
+            ("kill_idle", Duration::from_secs(5), MAX_SIZE),
+            ("kill_checked", Duration::ZERO, 0),
+        ],
+        async |(name, check, failures)| {
+            let trial = Trial::with(name, |builder| builder.check_after_idle(check)).await;
+            let victims: Vec<i64> = trial.all().await.iter().map(|(_, who)| *who).collect();
+            kill(&trial, &victims).await;
+            eventually("they are gone", async || trial.sessions().await == 0).await;
+
+            let mut failed = 0;
+            for _ in 0..2 * MAX_SIZE {
+                if let Err(error) = sqlx::query("SELECT 1").execute(&trial.db).await {
+                    assert_eq!(Db::classify(&error), Class::Broken, "{error}");
+                    failed += 1;
+                }
+            }
+
+            assert!(failed <= failures, "{failed} failed");
+            trial.assert_recovered(1, Duration::ZERO).await;
+        },
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn those_killed_while_busy_end_at_once_with_an_error_that_says_so() {
+    let trial = Trial::new("kill_busy").await;
+    let all = trial.all().await;
+    let victims: Vec<i64> = all.iter().map(|(_, who)| *who).collect();
+    let slow = world::slow(60);
+    let running = all.into_iter().map(|(mut lease, _)| {
+        let sql = world::sql(&slow);
+        tokio::spawn(async move { sqlx::raw_sql(sql).execute(&mut lease).await.map(drop) })
+    });
+    let running: Vec<_> = running.collect();
+    eventually("all are busy", async || {
+        trial.count(world::BUSY).await == MAX_SIZE as i64
+    })
+    .await;
+
+    kill(&trial, &victims).await;
+
+    for ended in running {
+        let error = by(Duration::from_secs(1), ended)
+            .await
+            .unwrap()
+            .unwrap_err();
+        assert_eq!(Db::classify(&error), Class::Broken, "{error}");
+        let causes = [
+            "terminating connection",
+            "killed",
+            "Lost connection",
+            "EOF",
+            "reset",
+        ];
+        let text = error.to_string();
+        assert!(causes.iter().any(|cause| text.contains(cause)), "{error}");
+    }
+    trial.assert_recovered(1, Duration::ZERO).await;
+}
+
+#[tokio::test]
+async fn a_transaction_that_is_killed_is_an_error_and_leaves_nothing() {
+    let trial = Trial::new("kill_transaction").await;
+
+    let work = trial.db.transaction(async || {
+        trial.insert(1).await?;
+        let who = sqlx::query_scalar(world::WHO.unwrap());
+        let who: i64 = who.fetch_one(&trial.db).await?;
+        kill(&trial, &[who]).await;
+        let second = trial.insert(-1).await;
+        assert!(second.is_err(), "it went on elsewhere");
+        assert!(trial.insert(-1).await.is_err(), "the error stands");
+        Ok::<_, sqlx::Error>(())
+    });
+
+    assert!(work.await.is_err(), "there is nothing to commit");
+    trial.assert_recovered(10, Duration::ZERO).await;
+    assert!(!trial.has(1).await && !trial.has(-1).await);
+}
+
+#[tokio::test]
+async fn one_that_waits_in_line_is_served_when_those_before_it_are_killed() {
+    let trial = Trial::new("kill_line").await;
+    let all = trial.all().await;
+    let victims: Vec<i64> = all.iter().map(|(_, who)| *who).collect();
+    let waiting = async {
+        let mut lease = trial.acquire().await.unwrap();
+        sqlx::query("SELECT 1").execute(&mut lease).await.unwrap();
+    };
+    let killing = async {
+        eventually("it waits", async || trial.db.pool().status().waiting == 1).await;
+        kill(&trial, &victims).await;
+        for (mut lease, _) in all {
+            // Whoever holds one meets the error, and gives it back.
+            eventually("it is dead", async || {
+                sqlx::query("SELECT 1").execute(&mut lease).await.is_err()
+            })
+            .await;
+        }
+    };
+
+    tokio::join!(waiting, killing);
+
+    trial.assert_recovered(1, Duration::ZERO).await;
+}
