@@ -29,6 +29,8 @@ mod session;
 mod sqlite;
 mod template;
 mod transaction;
+#[cfg(feature = "macros")]
+mod transactional;
 mod url;
 mod writer;
 
@@ -43,3 +45,12 @@ pub use scan::Dirt;
 pub use session::Session;
 pub use template::Reset;
 pub use transaction::{Isolation, Transaction, TransactionOptions};
+#[cfg(feature = "macros")]
+pub use transactional::{Outcome, Reply, transactional};
+
+/// What the expansion of [`transactional`] names. No part of the interface.
+#[cfg(feature = "macros")]
+#[doc(hidden)]
+pub mod __transactional {
+    pub use crate::transactional::{AnyEnd, End, How, Tries, handle, rest, run};
+}

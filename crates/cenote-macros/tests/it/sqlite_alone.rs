@@ -1,0 +1,39 @@
+//! What others do in the way of a function, on SQLite: a writer who does not stand in our line.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use cenote_sqlx::{Retry, transactional};
+
+use crate::world::Done;
+use crate::world::sqlite::{Db, builder};
+
+#[transactional(db, retry = Retry { attempts: 10_000, longest_rest: Duration::from_millis(5), ..Retry::default() })]
+async fn write(db: Arc<Db>) -> Done {
+    let insert = sqlx::query("INSERT INTO t VALUES (2)");
+    insert.execute(&*db).await.map(drop)
+}
+
+#[tokio::test]
+async fn a_database_that_is_busy_is_tried_again() {
+    let (elsewhere, home) = builder();
+    let elsewhere = elsewhere.build().unwrap();
+    let create = sqlx::query("CREATE TABLE t (a INTEGER)");
+    create.execute(&elsewhere).await.unwrap();
+    let url = format!("sqlite://{}", home.path().join("test.db").display());
+    let db = Db::sqlite(url).setting("PRAGMA busy_timeout = 0");
+    let db = Arc::new(db.build().unwrap());
+    let mut held = elsewhere.begin().await.unwrap();
+    let insert = sqlx::query("INSERT INTO t VALUES (1)");
+    insert.execute(&mut held).await.unwrap();
+
+    let writing = tokio::spawn(write(db.clone()));
+    while db.pool().status().acquired < 5 {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    held.commit().await.unwrap();
+
+    writing.await.unwrap().unwrap();
+    let read = sqlx::query_scalar::<_, i64>("SELECT a FROM t ORDER BY a");
+    assert_eq!(read.fetch_all(&*db).await.unwrap(), [1, 2]);
+}

@@ -1,0 +1,86 @@
+//! HTTP responses: what their status says about a transaction.
+
+use std::sync::Arc;
+
+use cenote::{AcquireError, BindError};
+use http::header::RETRY_AFTER;
+use http::{HeaderValue, Response, StatusCode};
+use sqlx::Error;
+
+use super::{Outcome, Reply};
+use crate::error::pool_error;
+
+impl Reply for StatusCode {
+    fn is_error(&self) -> bool {
+        self.is_client_error() || self.is_server_error()
+    }
+}
+
+impl<B> Reply for Response<B> {
+    fn is_error(&self) -> bool {
+        self.status().is_error()
+    }
+}
+
+macro_rules! tuples {
+    ($(($($part:ident),+)),+) => {$(
+        impl<$($part),+> Reply for (StatusCode, $($part),+) {
+            fn is_error(&self) -> bool {
+                self.0.is_error()
+            }
+        }
+    )+};
+}
+
+tuples!((A), (A, B), (A, B, C), (A, B, C, D), (A, B, C, D, E));
+
+/// By its status. A transaction that failed is a 500, or a 503 with `Retry-After` if the pool had no connection to lend; the body is empty,
+/// and the error is among the extensions, as an `Arc<sqlx::Error>`.
+impl<B: Default> Outcome for Response<B> {
+    fn commits(&self) -> bool {
+        !self.is_error()
+    }
+
+    fn failed(error: Error) -> Self {
+        let mut response = Self::new(B::default());
+        if let Some(seconds) = worth_waiting(&error) {
+            let seconds = HeaderValue::from(seconds);
+            response.headers_mut().insert(RETRY_AFTER, seconds);
+        }
+        *response.status_mut() = status(&error);
+        response.extensions_mut().insert(Arc::new(error));
+        response
+    }
+}
+
+/// By itself. A transaction that failed is a 500, or a 503 if the pool had no connection to lend.
+impl Outcome for StatusCode {
+    fn commits(&self) -> bool {
+        !self.is_error()
+    }
+
+    fn failed(error: Error) -> Self {
+        status(&error)
+    }
+}
+
+fn status(error: &Error) -> StatusCode {
+    match worth_waiting(error) {
+        Some(_) => StatusCode::SERVICE_UNAVAILABLE,
+        None => StatusCode::INTERNAL_SERVER_ERROR,
+    }
+}
+
+/// After how many seconds the pool may have a connection again, if that is what failed.
+fn worth_waiting(error: &Error) -> Option<u64> {
+    let BindError::Acquire(error) = pool_error(error)? else {
+        return None;
+    };
+    match error {
+        AcquireError::Unavailable {
+            retry_after: Some(after),
+            ..
+        } => Some(after.as_secs().max(1)),
+        error => error.is_retryable().then_some(1),
+    }
+}
