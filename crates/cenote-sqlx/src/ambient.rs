@@ -49,7 +49,7 @@ impl<'a, DB: Dialect> Open<'a, DB> {
     fn new(db: &'a Db<DB>, mut lease: Lease<DB>, depth: usize) -> Self {
         let stays = lease.is_pinned();
         let doom = lease.session().state.doomed.clone();
-        let scope = Scope::new();
+        let scope = Scope::nested();
         if let Some(bound) = lease.let_go() {
             let seated = scope.adopt(db.pool(), bound);
             debug_assert!(seated.is_ok(), "a new scope has a free seat");

@@ -57,5 +57,5 @@ pub use pool::{Pool, WeakPool};
 #[cfg(cenote_model)]
 pub use rt::{begin, shut_down};
 #[cfg(not(cenote_model))]
-pub use scope::{BindError, Bound, Scope, scope};
+pub use scope::{BindError, Bound, LazyScope, Scope, scope};
 pub use status::{Closes, Health, Holder, HolderGroup, Leftover, Reason, Status, Task};

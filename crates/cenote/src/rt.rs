@@ -153,18 +153,47 @@ impl Owner {
 
 /// A value that goes with a future: seen by whatever is called while that future is polled, and by nothing else.
 pub(crate) mod local {
+    use std::cell::OnceCell;
     use std::future::Future;
 
     use crate::scope::Scope;
 
-    tokio::task_local!(static SCOPE: Scope);
+    // Empty until somebody asks for it.
+    tokio::task_local!(static SCOPE: OnceCell<Scope>);
 
     pub(crate) fn with<F: Future>(scope: Scope, future: F) -> impl Future<Output = F::Output> {
-        SCOPE.scope(scope, future)
+        SCOPE.scope(OnceCell::from(scope), future)
     }
 
     pub(crate) fn current() -> Option<Scope> {
-        SCOPE.try_with(Scope::clone).ok()
+        SCOPE
+            .try_with(|cell| cell.get_or_init(Scope::new).clone())
+            .ok()
+    }
+
+    pub(crate) fn is_inside() -> bool {
+        SCOPE.try_with(|_| ()).is_ok()
+    }
+
+    /// Makes a call in the scope of `cell`, which is opened by the first who asks for it.
+    pub(crate) fn enter<T>(cell: &mut Option<Scope>, call: impl FnOnce() -> T) -> T {
+        let inside = match cell.take() {
+            Some(scope) => OnceCell::from(scope),
+            None => OnceCell::new(),
+        };
+        SCOPE.sync_scope(inside, || {
+            let _back = Back(cell);
+            call()
+        })
+    }
+
+    /// Takes the scope back that was opened meanwhile, also if the call panics.
+    struct Back<'a>(&'a mut Option<Scope>);
+
+    impl Drop for Back<'_> {
+        fn drop(&mut self) {
+            *self.0 = SCOPE.with(|cell| cell.get().cloned());
+        }
     }
 }
 

@@ -27,6 +27,8 @@ pub use self::bound::{BindError, Bound};
 /// In a scope a resource can be *pinned* ([`Bound::pin`]): whoever [binds](Pool::bind) one of the same pool then gets the pinned one, until it
 /// is unpinned or the scope ends. What is not pinned goes back to its pool after each use, so that a task which thinks holds nothing.
 ///
+/// A scope inside another meets what is pinned in the outer one as well.
+///
 /// A task that is spawned inside does **not** inherit the scope. [`Scope::current`] is a handle to be passed to it, and
 /// [`run`](Scope::run) enters it there.
 ///
@@ -51,7 +53,7 @@ pub use self::bound::{BindError, Bound};
 /// # Cancel safety
 /// Dropping this future drops `future`, and then ends the scope.
 pub async fn scope<F: Future>(future: F) -> F::Output {
-    let ending = Ending(Scope::new());
+    let ending = Ending(Scope::nested());
     ending.0.run(future).await
 }
 
@@ -64,6 +66,43 @@ impl Drop for Ending {
     }
 }
 
+/// A scope for one who polls by hand, as the layers of an HTTP stack do: opened by the first who asks for it, so that it costs nothing
+/// where nobody does, and ended when this is dropped.
+///
+/// ```
+/// use cenote::{LazyScope, Scope};
+///
+/// let mut scope = LazyScope::new();
+/// assert!(!Scope::is_inside());
+/// assert!(scope.enter(Scope::is_inside));
+/// assert!(scope.enter(|| Scope::current().is_some()));
+/// ```
+#[derive(Debug, Default)]
+pub struct LazyScope(Option<Scope>);
+
+impl LazyScope {
+    /// Not opened yet.
+    pub fn new() -> Self {
+        Self(None)
+    }
+
+    /// Makes a call in it: mostly a poll.
+    pub fn enter<T>(&mut self, call: impl FnOnce() -> T) -> T {
+        if self.0.is_none() && Scope::is_inside() {
+            self.0 = Some(Scope::nested());
+        }
+        rt::local::enter(&mut self.0, call)
+    }
+}
+
+impl Drop for LazyScope {
+    fn drop(&mut self) {
+        if let Some(scope) = &self.0 {
+            scope.end();
+        }
+    }
+}
+
 /// A handle to a scope. The scope ends with [`end`](Scope::end), or with its last handle; [`scope()`] does it by itself.
 #[derive(Clone)]
 pub struct Scope {
@@ -73,6 +112,8 @@ pub struct Scope {
 #[derive(Default)]
 struct Seats {
     ended: bool,
+    /// What is pinned there is met here as well.
+    outer: Option<Scope>,
     /// A scope meets one or two pools: a list is quicker than a map.
     taken: Vec<(usize, Arc<dyn AnySeat>)>,
 }
@@ -87,6 +128,13 @@ impl Scope {
         Self {
             seats: Arc::default(),
         }
+    }
+
+    /// Opens a scope inside the one that the caller runs in: what is pinned there is met here as well.
+    pub fn nested() -> Self {
+        let scope = Self::new();
+        scope.lock().outer = Self::current();
+        scope
     }
 
     /// The scope that the caller runs in: to hand it to another task, which enters it by [`run`](Scope::run).
@@ -107,6 +155,11 @@ impl Scope {
     /// ```
     pub fn current() -> Option<Self> {
         rt::local::current()
+    }
+
+    /// Does the caller run in a scope?
+    pub fn is_inside() -> bool {
+        rt::local::is_inside()
     }
 
     /// Runs `future` in this scope. The scope does not end with it.
@@ -137,7 +190,7 @@ impl Scope {
         pool: &Pool<M>,
         bound: Bound<M>,
     ) -> Result<(), Bound<M>> {
-        match self.seat(pool) {
+        match self.own_seat(pool) {
             Some(seat) => seat.adopt(bound),
             None => Err(bound),
         }
@@ -160,6 +213,7 @@ impl Scope {
         let seats = {
             let mut seats = self.lock();
             seats.ended = true;
+            seats.outer = None;
             std::mem::take(&mut seats.taken)
         };
         for (_, seat) in seats {
@@ -167,7 +221,18 @@ impl Scope {
         }
     }
 
+    /// The seat that is taken, in this scope or in the next one around it; else its own.
     fn seat<M: Manager + 'static>(&self, pool: &Pool<M>) -> Option<Arc<Seat<M>>> {
+        let own = self.own_seat(pool);
+        if own.as_ref().is_some_and(|seat| seat.is_taken()) {
+            return own;
+        }
+        let outer = self.lock().outer.clone();
+        let outer = outer.and_then(|scope| scope.seat(pool));
+        outer.filter(|seat| seat.is_taken()).or(own)
+    }
+
+    fn own_seat<M: Manager + 'static>(&self, pool: &Pool<M>) -> Option<Arc<Seat<M>>> {
         // The seat keeps the address of its pool from being used again.
         let key = Arc::as_ptr(&pool.shared).addr();
         let mut seats = self.lock();

@@ -1,8 +1,10 @@
 //! The scope: what it holds, and how it ends.
 
-use std::panic::AssertUnwindSafe;
+use std::future::{Future, poll_fn};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::task::{Context, Poll, Waker};
 
-use cenote::{Bound, Lease, Scope, scope};
+use cenote::{Bound, LazyScope, Lease, Scope, scope};
 use cenote_testkit::clock::settle;
 use cenote_testkit::{Rig, cut};
 
@@ -214,14 +216,14 @@ async fn a_scope_without_its_function_ends_with_its_last_handle() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_inner_scope_has_seats_of_its_own() {
+async fn a_scope_that_is_not_nested_meets_nothing_of_the_one_around_it() {
     let rig = Rig::with_max_size(2);
 
     scope(async {
         let outer = pin(&rig).await;
-        let inner = scope(pin(&rig)).await;
+        let inner = Scope::new();
 
-        assert_ne!(inner, outer);
+        assert_ne!(inner.run(pin(&rig)).await, outer);
         assert_eq!(Lease::id(&rig.pool.bind().await.unwrap()), outer);
     })
     .await;
@@ -259,4 +261,94 @@ async fn a_scope_keeps_no_pool_open() {
     settle().await;
 
     assert_eq!(backend.alive(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_scope_inside_another_meets_what_is_pinned_outside() {
+    let rig = Rig::with_max_size(3);
+
+    scope(async {
+        let id = pin(&rig).await;
+        for inner in [Scope::nested(), Scope::nested()] {
+            inner
+                .run(async { assert_eq!(Lease::id(&rig.pool.bind().await.unwrap()), id) })
+                .await;
+        }
+        scope(async { assert_eq!(Lease::id(&rig.pool.bind().await.unwrap()), id) }).await;
+        assert_eq!(rig.pool.status().in_use, 1, "it rests in the outer one");
+    })
+    .await;
+
+    assert_eq!(rig.pool.status().in_use, 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_pinned_inside_is_not_met_outside() {
+    let rig = Rig::with_max_size(3);
+
+    scope(async {
+        let inner = Scope::nested();
+        let pinned = inner.run(pin(&rig)).await;
+        assert_ne!(Lease::id(&rig.pool.bind().await.unwrap()), pinned);
+        inner.end();
+    })
+    .await;
+
+    assert_eq!(rig.pool.status().in_use, 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lazy_scope_is_one_scope_for_all_calls_and_ends_when_it_is_dropped() {
+    let rig = Rig::with_max_size(3);
+    let mut lazy = LazyScope::new();
+    let mut work = Box::pin(async {
+        let id = pin(&rig).await;
+        tokio::task::yield_now().await;
+        assert_eq!(Lease::id(&rig.pool.bind().await.unwrap()), id);
+    });
+
+    poll_fn(|context| lazy.enter(|| work.as_mut().poll(context))).await;
+
+    assert_eq!(rig.pool.status().in_use, 1, "it rests in the scope");
+    drop(lazy);
+    assert_eq!(rig.pool.status().in_use, 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lazy_scope_keeps_what_was_bound_in_a_call_that_panics() {
+    let rig = Rig::with_max_size(3);
+    let mut lazy = LazyScope::new();
+    drop(rig.acquire().await);
+    let mut work = Box::pin(async {
+        pin(&rig).await;
+        panic!("in the middle of it");
+    });
+    let mut context = Context::from_waker(Waker::noop());
+
+    let call = AssertUnwindSafe(|| {
+        lazy.enter(|| {
+            let _: Poll<()> = work.as_mut().poll(&mut context);
+        })
+    });
+    assert!(catch_unwind(call).is_err());
+
+    assert_eq!(rig.pool.status().in_use, 1, "it rests in the scope");
+    drop(lazy);
+    assert_eq!(rig.pool.status().in_use, 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lazy_scope_inside_another_meets_what_is_pinned_outside() {
+    let rig = Rig::with_max_size(3);
+
+    scope(async {
+        let id = pin(&rig).await;
+        let mut lazy = LazyScope::new();
+        let mut work = Box::pin(async { Lease::id(&rig.pool.bind().await.unwrap()) });
+
+        let met = poll_fn(|context| lazy.enter(|| work.as_mut().poll(context))).await;
+
+        assert_eq!(met, id);
+    })
+    .await;
 }

@@ -316,3 +316,24 @@ async fn a_stream_that_outlives_a_dropped_transaction_dooms_the_outer() {
     assert_eq!(rig.ids().await, [0_i32; 0]);
     rig.assert_clean().await;
 }
+
+#[tokio::test]
+async fn a_transaction_of_another_database_leads_out_of_none() {
+    let (rig, other) = (Rig::new("two_outer").await, Rig::new("two_inner").await);
+
+    let outer = rig.db.transaction(async || {
+        let inner = other.db.transaction(async || {
+            other.insert(1).await?;
+            rig.insert(2).await
+        });
+        inner.await?;
+        assert_eq!(rig.ids().await, [2], "it is seen where it was written");
+        Err::<(), _>(sqlx::Error::RowNotFound)
+    });
+
+    assert!(matches!(outer.await, Err(sqlx::Error::RowNotFound)));
+    assert_eq!(rig.ids().await, [] as [i64; 0], "it went with its own");
+    assert_eq!(other.ids().await, [1], "the other had ended well");
+    rig.assert_clean().await;
+    other.assert_clean().await;
+}
