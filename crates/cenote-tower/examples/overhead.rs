@@ -1,0 +1,51 @@
+//! What does the scope cost a request that uses no resource? Run: cargo run --release -p cenote-tower --example overhead
+
+use std::convert::Infallible;
+use std::hint::black_box;
+use std::time::Duration;
+
+use cenote_tower::{ScopeLayer, Text};
+use http::{Request, Response};
+use tower::{Layer, Service, service_fn};
+
+const REQUESTS: u32 = 1_000_000;
+const ROUNDS: usize = 9;
+
+async fn hello(request: Request<()>) -> Result<Response<Text>, Infallible> {
+    black_box(request);
+    Ok(Response::new(Text::default()))
+}
+
+/// The time of one request, in nanoseconds.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the ban guards the pool; this measures"
+)]
+async fn measure<S, B>(service: &mut S) -> f64
+where
+    S: Service<Request<()>, Response = Response<B>, Error = Infallible>,
+{
+    let begun = std::time::Instant::now();
+    for _ in 0..REQUESTS {
+        let Ok(response) = service.call(Request::new(())).await;
+        black_box(response);
+    }
+    let took: Duration = begun.elapsed();
+    took.as_secs_f64() * 1e9 / f64::from(REQUESTS)
+}
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() {
+    let mut plain = service_fn(hello);
+    let mut scoped = ScopeLayer::new().layer(service_fn(hello));
+    let mut best = [f64::MAX; 2];
+    for _ in 0..ROUNDS {
+        best[0] = best[0].min(measure(&mut plain).await);
+        best[1] = best[1].min(measure(&mut scoped).await);
+    }
+    let [without, with] = best;
+    println!(
+        "best of {ROUNDS} rounds: {without:.0} ns without, {with:.0} ns with, the scope costs {:.0} ns",
+        with - without
+    );
+}

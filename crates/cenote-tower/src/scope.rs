@@ -1,0 +1,186 @@
+//! A scope per request: it goes with the handler, and on with the body where that is a stream.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use cenote::{LazyScope, Scope};
+use http::Response;
+use http_body::{Body, Frame, SizeHint};
+use pin_project_lite::pin_project;
+use tower_layer::Layer;
+use tower_service::Service;
+
+/// Runs each request in a [scope](cenote::scope()) of its own: what a statement pins there (a changed session, a transaction begun by hand) meets
+/// the next statement of the same request, for as many pools as it uses, and goes back when the handler is done: with an answer, an error, a
+/// panic, or because somebody dropped it (a timeout, a client that hung up).
+///
+/// Nothing is acquired before it is used. A response whose length is known is taken to be in memory, and its scope ends with the handler; a
+/// streaming one is read in the scope, which ends when the stream has ended or is dropped. Inside another scope this layer does nothing. In the
+/// scope is the future of the service, and not what its `call` does at once.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use cenote::{Bound, Pool};
+/// use cenote_tower::{ScopeLayer, Text};
+/// use http::{Request, Response};
+/// use tower::{Layer, ServiceExt, service_fn};
+///
+/// let pool = Pool::from_fn(async || Ok::<_, std::io::Error>(String::new())).build()?;
+/// let service = ScopeLayer::new().layer(service_fn(|_: Request<()>| async {
+///     let mut first = pool.bind().await?;
+///     first.push_str("seen in this request");
+///     Bound::pin(&mut first);
+///     drop(first);
+///     let text = pool.bind().await?.clone();
+///     Ok::<_, cenote::BindError<_>>(Response::new(Text::from(text)))
+/// }));
+/// let response = service.oneshot(Request::new(())).await?;
+/// assert_eq!(response.into_body().into_inner().as_str(), "seen in this request");
+/// assert_eq!(pool.status().in_use, 0);
+/// # Ok(()) }
+/// ```
+#[derive(Clone, Copy, Debug, Default)]
+#[non_exhaustive]
+pub struct ScopeLayer {}
+
+impl ScopeLayer {
+    /// There is nothing to set.
+    pub fn new() -> Self {
+        Self {}
+    }
+}
+
+impl<S> Layer<S> for ScopeLayer {
+    type Service = ScopeService<S>;
+
+    fn layer(&self, inner: S) -> ScopeService<S> {
+        ScopeService { inner }
+    }
+}
+
+/// What [`ScopeLayer`] makes of a service.
+#[derive(Clone, Debug)]
+pub struct ScopeService<S> {
+    inner: S,
+}
+
+impl<S, R, B> Service<R> for ScopeService<S>
+where
+    S: Service<R, Response = Response<B>>,
+    B: Body,
+{
+    type Response = Response<ScopeBody<B>>;
+    type Error = S::Error;
+    type Future = ScopeFuture<S::Future>;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
+        self.inner.poll_ready(context)
+    }
+
+    fn call(&mut self, request: R) -> Self::Future {
+        let scope = (!Scope::is_inside()).then(LazyScope::new);
+        ScopeFuture {
+            future: self.inner.call(request),
+            scope,
+        }
+    }
+}
+
+pin_project! {
+    /// The request of a [`ScopeService`] at work.
+    #[derive(Debug)]
+    #[must_use = "a future does nothing unless it is polled"]
+    pub struct ScopeFuture<F> {
+        #[pin]
+        future: F,
+        // After the future, so that it ends when the future is gone.
+        scope: Option<LazyScope>,
+    }
+}
+
+impl<F, B, E> Future for ScopeFuture<F>
+where
+    F: Future<Output = Result<Response<B>, E>>,
+    B: Body,
+{
+    type Output = Result<Response<ScopeBody<B>>, E>;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = self.project();
+        let mut polled = Poll::Pending;
+        poll_in(this.scope, &mut polled, || this.future.poll(context));
+        polled.map(|done| {
+            let scope = this.scope.take();
+            done.map(|response| response.map(|body| ScopeBody::new(body, scope)))
+        })
+    }
+}
+
+pin_project! {
+    /// A body that is read in the scope of its request.
+    #[derive(Debug)]
+    pub struct ScopeBody<B> {
+        #[pin]
+        body: B,
+        scope: Option<LazyScope>,
+    }
+}
+
+impl<B: Body> ScopeBody<B> {
+    fn new(body: B, scope: Option<LazyScope>) -> Self {
+        let in_memory = body.is_end_stream() || body.size_hint().exact().is_some();
+        Self {
+            body,
+            scope: scope.filter(|_| !in_memory),
+        }
+    }
+}
+
+impl<B> ScopeBody<B> {
+    /// The body inside. The scope ends.
+    pub fn into_inner(self) -> B {
+        self.body
+    }
+}
+
+impl<B: Body> Body for ScopeBody<B> {
+    type Data = B::Data;
+    type Error = B::Error;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<B::Data>, B::Error>>> {
+        let mut this = self.project();
+        let mut frame = Poll::Pending;
+        poll_in(this.scope, &mut frame, || {
+            this.body.as_mut().poll_frame(context)
+        });
+        if matches!(frame, Poll::Ready(None)) || this.body.is_end_stream() {
+            *this.scope = None;
+        }
+        frame
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+/// Polls in the scope, if there is one, into `polled`: responses are large, and moving them costs more than the scope.
+#[inline]
+fn poll_in<T>(
+    scope: &mut Option<LazyScope>,
+    polled: &mut Poll<T>,
+    inner: impl FnOnce() -> Poll<T>,
+) {
+    match scope {
+        Some(scope) => scope.enter(|| *polled = inner()),
+        None => *polled = inner(),
+    }
+}

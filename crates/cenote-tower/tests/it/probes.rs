@@ -1,0 +1,51 @@
+//! Probes over a socket.
+
+use std::time::Duration;
+
+use cenote::Pool;
+use cenote_tower::{Readiness, probes};
+
+use crate::client::{serve, until};
+
+#[tokio::test]
+async fn busy_is_ready_stuck_and_down_are_not_and_alive_it_always_is() {
+    let pool = Pool::from_fn(async || Ok::<_, std::io::Error>(()))
+        .name("rooms")
+        .max_size(1)
+        .acquire_timeout(None)
+        .stuck_after(Duration::from_millis(50))
+        .build()
+        .unwrap();
+    let server = serve(probes(Readiness::new().pool(&pool))).await;
+    let ready = async || {
+        assert_eq!(server.get("/livez").await.status, 200);
+        let answer = server.get("/readyz").await;
+        assert_eq!(answer.headers["content-type"], "application/json");
+        (answer.status.as_u16(), answer.body)
+    };
+
+    assert_eq!(
+        ready().await,
+        (200, r#"{"ready":true,"pools":{"rooms":"healthy"}}"#.into())
+    );
+    let held = pool.acquire().await.unwrap();
+    assert_eq!(
+        ready().await,
+        (200, r#"{"ready":true,"pools":{"rooms":"busy"}}"#.into())
+    );
+    let waiter = tokio::spawn({
+        let pool = pool.clone();
+        async move { pool.acquire().await.map(drop) }
+    });
+    until("it is stuck", || !pool.health().is_ready()).await;
+    let (status, body) = ready().await;
+    assert!(status == 503 && body.contains("stuck"), "{body}");
+    drop(held);
+    waiter.await.unwrap().unwrap();
+    assert_eq!(ready().await.0, 200);
+    pool.deactivate();
+    let (status, body) = ready().await;
+    assert!(status == 503 && body.contains("down"), "{body}");
+    pool.close();
+    assert_eq!(ready().await.0, 503);
+}

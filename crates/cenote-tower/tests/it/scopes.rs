@@ -1,0 +1,103 @@
+//! The scope of a request, on pools that are no databases.
+
+use std::io;
+
+use axum::Router;
+use axum::routing::get;
+use cenote::{Bound, Closures, Pool, Scope};
+use cenote_tower::{ScopeLayer, Text};
+use http::{Request, Response};
+use tower::{Layer, ServiceExt, service_fn};
+
+use crate::client::serve;
+
+type Rooms = Pool<Closures<String>>;
+
+fn rooms() -> Rooms {
+    let pool = Pool::from_fn(async || Ok::<_, io::Error>(String::new()));
+    pool.max_size(2).build().unwrap()
+}
+
+async fn write(pool: &Rooms, text: &str) {
+    let mut bound = pool.bind().await.unwrap();
+    bound.push_str(text);
+    Bound::pin(&mut bound);
+}
+
+#[tokio::test]
+async fn one_request_binds_resources_of_several_pools() {
+    let (left, right) = (rooms(), rooms());
+    let pools = (left.clone(), right.clone());
+    let handler = move || {
+        let (left, right) = pools.clone();
+        async move {
+            write(&left, "l").await;
+            write(&right, "r").await;
+            write(&left, "L").await;
+            let (left, right) = (left.bind().await.unwrap(), right.bind().await.unwrap());
+            format!("{} {}", **left, **right)
+        }
+    };
+    let routes = Router::new().route("/", get(handler));
+    let server = serve(routes.layer(ScopeLayer::new())).await;
+
+    assert_eq!(server.get("/").await.body, "lL r");
+
+    for pool in [left, right] {
+        let status = pool.status();
+        assert_eq!((status.in_use, status.opened), (0, 1));
+    }
+}
+
+#[tokio::test]
+async fn a_scope_that_is_there_is_the_scope_of_the_request() {
+    let pool = rooms();
+    cenote::scope(async {
+        write(&pool, "outside").await;
+        let service = service_fn(|_: Request<()>| async {
+            let text = pool.bind().await.unwrap().clone();
+            Ok::<_, io::Error>(Response::new(Text::from(text)))
+        });
+        let response = ScopeLayer::new().layer(service).oneshot(Request::new(()));
+        assert_eq!(
+            response.await.unwrap().into_body().into_inner().as_str(),
+            "outside"
+        );
+        assert_eq!(pool.status().in_use, 1, "and goes on after it");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn an_error_of_the_service_ends_the_scope() {
+    let pool = rooms();
+    let service = service_fn(|_: Request<()>| async {
+        write(&pool, "begun").await;
+        Err::<Response<Text>, _>(io::Error::other("no"))
+    });
+
+    let outcome = ScopeLayer::new().layer(service).oneshot(Request::new(()));
+
+    assert!(outcome.await.is_err());
+    assert_eq!(pool.status().in_use, 0);
+}
+
+#[tokio::test]
+async fn a_task_that_was_handed_the_scope_is_outside_it_once_the_request_is_over() {
+    let pool = rooms();
+    let (tell, told) = tokio::sync::oneshot::channel();
+    let tell = std::sync::Mutex::new(Some(tell));
+    let service = service_fn(|_: Request<()>| async {
+        write(&pool, "begun").await;
+        let tell = tell.lock().unwrap().take().unwrap();
+        assert!(tell.send(Scope::current().unwrap()).is_ok());
+        Ok::<_, io::Error>(Response::new(Text::default()))
+    });
+
+    let served = ScopeLayer::new().layer(service).oneshot(Request::new(()));
+    drop(served.await.unwrap());
+    let scope = told.await.unwrap();
+
+    assert!(!scope.is_pinned(&pool));
+    assert_eq!(pool.status().in_use, 0);
+}

@@ -1,0 +1,210 @@
+//! A transaction per request.
+
+use std::time::Duration;
+
+use axum::extract::Request;
+use axum::middleware::{Next, from_fn};
+use axum::response::{IntoResponse, Response};
+use cenote_tower::{ProblemLayer, ScopeLayer, Text, TransactionalLayer};
+use futures_util::FutureExt;
+use http::StatusCode;
+use tower::{Layer, ServiceExt, service_fn};
+
+use super::Rig;
+use crate::client::{Server, serve, until};
+
+async fn transactional(rig: &Rig) -> Server {
+    let layer = TransactionalLayer::new(rig.db.clone());
+    serve(rig.routes().layer(layer).layer(ScopeLayer::new())).await
+}
+
+#[tokio::test]
+async fn a_good_status_commits_and_an_error_status_rolls_back() {
+    let rig = Rig::new("by_status").await;
+    let server = transactional(&rig).await;
+
+    for (id, status) in [(1, 200), (2, 201), (3, 303), (4, 400), (5, 404), (6, 500)] {
+        let answer = server.get(&format!("/insert/{id}/{status}")).await;
+        assert_eq!(answer.status, status);
+    }
+
+    assert_eq!(rig.rows().await, 3);
+    rig.until_whole().await;
+}
+
+#[tokio::test]
+async fn an_error_value_rolls_back_and_is_the_answer() {
+    let rig = Rig::new("by_value").await;
+    let server = transactional(&rig).await;
+
+    let answer = server.get("/insert_and_fail/1").await;
+
+    assert_eq!(answer.status, 500);
+    assert!(!answer.body.contains("UNIQUE"), "{}", answer.body);
+    assert_eq!(rig.rows().await, 0);
+    rig.until_whole().await;
+}
+
+#[tokio::test]
+async fn an_error_of_the_service_rolls_back_and_passes_untouched() {
+    let rig = Rig::new("by_service").await;
+    let layer = TransactionalLayer::new(rig.db.clone());
+    let inside = rig.clone();
+    let service = layer.layer(service_fn(move |_: http::Request<()>| {
+        let rig = inside.clone();
+        async move {
+            rig.insert(1).await?;
+            Err::<http::Response<Text>, _>(sqlx::Error::RowNotFound)
+        }
+    }));
+
+    let error = service.oneshot(http::Request::new(())).await.err();
+
+    assert!(matches!(error, Some(sqlx::Error::RowNotFound)), "{error:?}");
+    assert_eq!(rig.rows().await, 0);
+}
+
+#[tokio::test]
+async fn which_statuses_roll_back_can_be_said() {
+    let rig = Rig::new("said").await;
+    let layer = TransactionalLayer::new(rig.db.clone())
+        .rolls_back_if(|status| status.is_server_error() || status == StatusCode::CREATED);
+    let server = serve(rig.routes().layer(layer)).await;
+
+    server.get("/insert/1/404").await;
+    server.get("/insert/2/201").await;
+    server.get("/insert/3/500").await;
+
+    assert_eq!(rig.rows().await, 1);
+}
+
+#[tokio::test]
+async fn nobody_sees_the_work_before_the_commit() {
+    let rig = Rig::new("unseen").await;
+    let server = transactional(&rig).await;
+    let at_work = server.send("/insert_and_wait/1").await;
+    rig.until_at_gate(1).await;
+
+    assert_eq!(rig.rows().await, 0, "it is not committed");
+    rig.gate.add_permits(1);
+    let pool = rig.db.pool();
+    until("the handler is done", || pool.status().in_use == 0).await;
+
+    assert_eq!(rig.rows().await, 1);
+    drop(at_work);
+}
+
+#[tokio::test]
+async fn a_commit_that_fails_is_a_500_without_the_body() {
+    let rig = Rig::new("commit_fails").await;
+    let (tell, told) = std::sync::mpsc::channel();
+    let log = ProblemLayer::new().on_problem(move |problem| {
+        tell.send(problem.report().to_owned()).unwrap();
+    });
+    let layer = TransactionalLayer::new(rig.db.clone());
+    let server = serve(rig.routes().layer(layer).layer(log)).await;
+
+    let answer = server.get("/orphan/7").await;
+
+    assert_eq!(answer.status, 500);
+    assert_eq!(answer.headers["content-type"], "application/problem+json");
+    assert!(!answer.body.contains("this must not be sent"));
+    assert!(
+        !answer.body.to_lowercase().contains("foreign"),
+        "{answer:?}"
+    );
+    let report = told.try_recv().unwrap();
+    assert!(report.contains("was not committed"), "{report}");
+    assert!(report.to_lowercase().contains("foreign key"), "{report}");
+    assert_eq!(
+        rig.number("SELECT count(*) FROM {}_child").await.unwrap(),
+        0
+    );
+    rig.until_whole().await;
+}
+
+#[tokio::test]
+async fn a_panic_rolls_back_whether_somebody_catches_it_or_not() {
+    let rig = Rig::new("panics").await;
+    let layer = TransactionalLayer::new(rig.db.clone());
+    let routes = rig.routes().layer(layer).layer(ScopeLayer::new());
+    let bare = serve(routes.clone()).await;
+    let catching = serve(routes.layer(from_fn(catch))).await;
+
+    for id in 0..20 {
+        let path = format!("/insert_and_panic/{id}");
+        assert!(bare.try_get(&path).await.is_err(), "the connection is cut");
+        assert_eq!(catching.get(&path).await.status, 500);
+    }
+
+    rig.until_home().await;
+    let status = rig.db.pool().status();
+    assert_eq!(
+        status.closed.total(),
+        0,
+        "no connection was lost: {status:?}"
+    );
+    rig.until_whole().await;
+    assert_eq!(rig.rows().await, 0);
+}
+
+async fn catch(request: Request, next: Next) -> Response {
+    let run = std::panic::AssertUnwindSafe(next.run(request));
+    let caught = run.catch_unwind().await;
+    caught.unwrap_or_else(|_| StatusCode::INTERNAL_SERVER_ERROR.into_response())
+}
+
+#[tokio::test]
+async fn a_timeout_rolls_back() {
+    let rig = Rig::new("timeouts").await;
+    let layer = TransactionalLayer::new(rig.db.clone());
+    let routes = rig.routes().layer(layer).layer(ScopeLayer::new());
+    let server = serve(routes.layer(from_fn(limit))).await;
+
+    let answer = server.get("/insert_and_wait/1").await;
+
+    assert_eq!(answer.status, 504);
+    rig.until_whole().await;
+    assert_eq!(rig.rows().await, 0);
+}
+
+async fn limit(request: Request, next: Next) -> Response {
+    let run = tokio::time::timeout(Duration::from_millis(100), next.run(request));
+    let in_time = run.await;
+    in_time.unwrap_or_else(|_| StatusCode::GATEWAY_TIMEOUT.into_response())
+}
+
+#[tokio::test]
+async fn a_client_that_hangs_up_rolls_back() {
+    let rig = Rig::new("hangs_up").await;
+    let server = transactional(&rig).await;
+    let client = server.send("/insert_and_wait/1").await;
+    rig.until_at_gate(1).await;
+
+    drop(client);
+
+    rig.until_whole().await;
+    assert_eq!(rig.rows().await, 0);
+}
+
+#[tokio::test]
+async fn a_read_only_transaction_refuses_to_write() {
+    let rig = Rig::new("read_only").await;
+    let layer = TransactionalLayer::new(rig.db.clone()).read_only();
+    let server = serve(rig.routes().layer(layer)).await;
+
+    assert_eq!(server.get("/insert/1/200").await.status, 500);
+    assert_eq!(server.get("/rows").await.body, "0");
+    rig.until_whole().await;
+}
+
+#[tokio::test]
+async fn a_scope_layer_inside_of_the_transaction_does_not_lead_out_of_it() {
+    let rig = Rig::new("inside_out").await;
+    let layer = TransactionalLayer::new(rig.db.clone());
+    let server = serve(rig.routes().layer(ScopeLayer::new()).layer(layer)).await;
+
+    server.get("/insert/1/409").await;
+
+    assert_eq!(rig.rows().await, 0);
+}

@@ -1,0 +1,4 @@
+//! What the suite needs to know of each database.
+
+pub(crate) mod postgres;
+pub(crate) mod sqlite;

@@ -1,0 +1,88 @@
+//! How do I stop a service under load and lose nothing? Run: cargo run -p cenote-examples --example http_drain
+//!
+//! In this order: no new connections, the requests at work finish, the pool is closed, the program ends.
+
+mod http_client;
+
+use std::error::Error;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use axum::Router;
+use axum::extract::State;
+use axum::routing::post;
+use cenote_sqlx::Db;
+use cenote_tower::{Problem, ScopeLayer, TransactionalLayer};
+use sqlx::Sqlite;
+use tokio::net::TcpListener;
+use tokio::sync::oneshot;
+
+type AnyError = Box<dyn Error + Send + Sync>;
+
+async fn note(State(db): State<Db<Sqlite>>) -> Result<&'static str, Problem> {
+    sqlx::query("INSERT INTO notes VALUES ('here')")
+        .execute(&db)
+        .await?;
+    tokio::time::sleep(Duration::from_millis(2)).await; // something slow
+    Ok("noted")
+}
+
+/// Writes notes as fast as it can, until the door is closed. Counts what the server said yes to.
+async fn hurry(server: std::net::SocketAddr, noted: Arc<AtomicUsize>) {
+    while let Ok((status, body)) = http_client::send(server, "POST", "/notes").await {
+        assert_eq!((status, body.as_str()), (200, "noted"));
+        noted.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+#[tokio::main]
+async fn main() -> Result<(), AnyError> {
+    let folder = tempfile::tempdir()?;
+    let url = format!("sqlite://{}/notes.db?mode=rwc", folder.path().display());
+    let db = Db::sqlite(url.clone()).max_size(4).build()?;
+    sqlx::query("CREATE TABLE notes (text TEXT NOT NULL)")
+        .execute(&db)
+        .await?;
+    let app = Router::new()
+        .route("/notes", post(note))
+        .layer(TransactionalLayer::new(db.clone()))
+        .layer(ScopeLayer::new())
+        .with_state(db.clone());
+    let listener = TcpListener::bind("127.0.0.1:0").await?;
+    let server = listener.local_addr()?;
+    let noted = Arc::new(AtomicUsize::new(0));
+    let clients: Vec<_> = (0..20)
+        .map(|_| tokio::spawn(hurry(server, noted.clone())))
+        .collect();
+
+    let (stop, stopped) = oneshot::channel::<()>();
+    let seen = Arc::clone(&noted);
+    tokio::spawn(async move {
+        while seen.load(Ordering::SeqCst) < 100 {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        drop(stop); // a program listens for a signal here
+    });
+    let stopped = async { drop(stopped.await) };
+    axum::serve(listener, app)
+        .with_graceful_shutdown(stopped)
+        .await?; // 1. the requests
+    let left = db.pool().close_within(Duration::from_secs(10)).await; // 2. the pool
+
+    println!("left out: {}", left.leases.len());
+    assert!(left.is_empty());
+    for client in clients {
+        client.await?;
+    }
+    let again = Db::sqlite(url).build()?;
+    let rows: i64 = sqlx::query_scalar("SELECT count(*) FROM notes")
+        .fetch_one(&again)
+        .await?;
+    println!(
+        "{} notes were confirmed, {rows} are there",
+        noted.load(Ordering::SeqCst)
+    );
+    assert_eq!(usize::try_from(rows)?, noted.load(Ordering::SeqCst));
+    Ok(())
+}
