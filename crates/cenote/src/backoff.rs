@@ -31,6 +31,13 @@ impl Backoff {
         delay - (delay / 2).mul_f64(rng.f64())
     }
 
+    /// Another delay after the same failure.
+    pub(crate) fn again(&self, rng: &mut Rng) -> Duration {
+        let mut same = self.clone();
+        same.failures = same.failures.saturating_sub(1);
+        same.next(rng)
+    }
+
     /// A success: the next failure is the first again.
     pub(crate) fn reset(&mut self) {
         self.failures = 0;

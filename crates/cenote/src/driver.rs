@@ -135,16 +135,16 @@ impl<M: Manager + 'static> Duty<M> {
         }
     }
 
-    /// The back-off between two tries. A pool that closes does not wait for it.
+    /// The back-off between two tries. It ends when another try has succeeded, or the pool closes.
     async fn pause(&self, delay: Duration) {
         let mut timer = pin!(rt::sleep_until(rt::now().checked_add(delay)));
         poll_fn(|context| {
-            let closed = {
-                let mut book = self.shared.lock();
+            let is_over = {
+                let mut book = self.shared.lock_as_is();
                 book.watch(context.waker());
-                book.is_closed()
+                book.is_closed() || !book.is_failing()
             };
-            if closed {
+            if is_over {
                 Poll::Ready(())
             } else {
                 timer.as_mut().poll(context)

@@ -17,6 +17,7 @@
 //!
 //! [`Ledger::assert_sound`] checks what can be seen from here; tests call it after every step and hold the other half of I4.
 
+mod alarm;
 mod answers;
 mod aside;
 mod breaker;
@@ -113,6 +114,8 @@ pub(crate) struct Ledger<R, F> {
 struct Failing {
     since: Moment,
     retry: Backoff,
+    /// Until when the tries of one round rest.
+    retry_at: Moment,
     line: Backoff,
     refill: Backoff,
     refill_at: Moment,
@@ -290,10 +293,13 @@ impl<R, F: Clone> Ledger<R, F> {
     fn shelve(&mut self, slot: SlotNo, now: Moment, orders: &mut Orders) {
         self.put_on_shelf(slot, now);
         let entry = &self.slots[slot];
+        // What was kept so far, because it was needed, may go now.
+        let coldest = self.shelf.front().filter(|_| self.is_evictable());
+        let coldest = coldest.map_or(entry, |slot| &self.slots[*slot]);
         let dates = [
             self.limits
                 .idle_timeout
-                .map(|timeout| entry.used_at + timeout),
+                .map(|timeout| coldest.used_at + timeout),
             self.limits
                 .heartbeat_interval
                 .map(|interval| entry.proven_at + interval),

@@ -153,15 +153,19 @@ impl<R, F: Clone> Ledger<R, F> {
         let Some(timeout) = self.limits.idle_timeout else {
             return;
         };
-        let floor = (self.limits.min_size, self.limits.min_idle);
         while let Some(slot) = self.shelf.front().copied() {
             let unused = now.saturating_duration_since(self.slots[slot].used_at);
-            if unused < timeout || self.total() <= floor.0 || self.shelf.len() <= floor.1 {
+            if unused < timeout || !self.is_evictable() {
                 break;
             }
             self.unshelve(slot);
             self.retire(slot, Reason::Idle, now);
         }
+    }
+
+    /// Is more there than `min_size` and `min_idle` ask for?
+    pub(super) fn is_evictable(&self) -> bool {
+        self.shelf.len() > self.limits.min_idle && self.total() > self.limits.min_size
     }
 
     /// Make before break: where there is room, what expires soon has its successor opened first.
@@ -240,8 +244,7 @@ impl<R, F: Clone> Ledger<R, F> {
         if may_open && self.shortage() > 0 {
             sooner(Some(open_at));
         }
-        let evictable =
-            self.total() > self.limits.min_size && self.shelf.len() > self.limits.min_idle;
+        let evictable = self.is_evictable();
         let beats = calm && self.count(State::Checking) < HEARTBEATS_AT_ONCE;
         let beat = self.limits.heartbeat_interval.filter(|_| beats);
         for (number, slot) in self.slots.iter().enumerate() {

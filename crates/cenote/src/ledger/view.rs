@@ -154,6 +154,11 @@ impl<R, F: Clone> Ledger<R, F> {
         }
     }
 
+    /// Has no open succeeded since one failed?
+    pub(crate) fn is_failing(&self) -> bool {
+        self.failing.is_some()
+    }
+
     /// The last error of an open, unless one succeeded since.
     pub(crate) fn last_failure(&self) -> Option<F> {
         self.last_failure.clone().filter(|_| self.failing.is_some())

@@ -213,6 +213,7 @@ impl<R, F: Clone> Ledger<R, F> {
         let failing = self.failing.get_or_insert(Failing {
             since: now,
             retry: RETRY,
+            retry_at: now,
             line: RETRY,
             refill: REFILL,
             refill_at: now,
@@ -235,7 +236,14 @@ impl<R, F: Clone> Ledger<R, F> {
             self.vacate(slot, now, &mut orders);
             AfterFailure::GiveUp
         } else {
-            let delay = failing.retry.next(&mut self.rng);
+            // Those of one round count once, here too.
+            let delay = if failing.retry_at <= now {
+                let delay = failing.retry.next(&mut self.rng);
+                failing.retry_at = now + delay;
+                delay
+            } else {
+                failing.retry.again(&mut self.rng)
+            };
             // A retry is not a hung open: it counts as on its way.
             self.slots[slot].since = now + delay;
             AfterFailure::Retry(delay)

@@ -308,3 +308,41 @@ async fn an_open_that_nobody_waits_for_any_more_is_not_begun() {
     assert_eq!((status.total, rig.backend.calls(Call::Open)), (0, 0));
     rig.assert_full_service().await;
 }
+
+#[tokio::test(start_paused = true)]
+async fn tries_that_fail_together_back_off_as_one() {
+    let rig = Rig::new(|pool| pool.max_size(4).on_open_error(OnOpenError::Retry));
+    rig.backend.always(Call::Open, Gate::Fail);
+    let waiting: Vec<_> = (0..4).map(|_| rig.wait()).collect();
+
+    for _ in 0..80 {
+        advance(5 * MS).await;
+    }
+
+    // Four at once, and again after at most 50, 100 and 200 ms.
+    let tries = rig.pool.status().open_failed;
+    assert!((16..=32).contains(&tries), "{tries} tries");
+    drop(waiting);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_rest_between_two_tries_ends_when_another_try_succeeds() {
+    let rig = Rig::new(|pool| {
+        let pool = pool.max_size(4).on_open_error(OnOpenError::Retry);
+        pool.acquire_timeout(60 * SECOND)
+    });
+    rig.backend.always(Call::Open, Gate::Fail);
+    let waiting: Vec<_> = (0..4).map(|_| rig.wait()).collect();
+    advance(20 * SECOND).await;
+    rig.backend.heal();
+    let mut served = Vec::new();
+
+    for (nth, one) in waiting.into_iter().enumerate() {
+        let (lease, took) = timed(one).await;
+        // The first waits for a rest to end, and ends all others.
+        assert!(nth == 0 || took < MS, "number {nth} took {took:?}");
+        served.push(lease);
+    }
+
+    assert_eq!(rig.pool.status().in_use, 4);
+}

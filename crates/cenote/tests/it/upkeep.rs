@@ -278,3 +278,25 @@ async fn a_panicking_close_ends_neither_the_upkeep_nor_the_slot() {
     assert_eq!(rig.recorder.of("callback_failed").len(), 4);
     rig.assert_full_service().await;
 }
+
+#[tokio::test(start_paused = true)]
+async fn what_was_kept_because_it_was_needed_goes_as_soon_as_it_is_not() {
+    let rig = Rig::new(|pool| {
+        let pool = pool.max_size(2).min_idle(1).idle_timeout(10 * SECOND);
+        pool.upkeep_interval(HOUR).check_after_idle(None)
+    });
+    rig.leave_idle(2).await;
+    let held = rig.acquire().await;
+    advance(12 * SECOND).await;
+    assert_eq!(
+        rig.backend.alive(),
+        2,
+        "the idle one is the least that must be"
+    );
+
+    drop(held);
+    settle().await;
+
+    assert_eq!(rig.pool.status().closed.by(Reason::Idle), 1);
+    assert_eq!(rig.backend.alive(), 1);
+}
