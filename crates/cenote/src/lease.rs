@@ -80,7 +80,7 @@ impl<M: Manager + 'static> Lease<M> {
     /// # Ok(()) }
     /// ```
     pub fn label(this: &Self, label: impl Into<Cow<'static, str>>) {
-        this.loan().label(label.into());
+        this.loan().label(Box::new(label.into()));
     }
 
     /// Ends the lease and closes the resource: for one that is known to be bad.

@@ -1,13 +1,12 @@
 //! The loan: a resource in its box, and what is known of it while it is lent. The box travels between ledger, lease and tray.
 
-use std::borrow::Cow;
 use std::panic::Location;
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::breaker::{BreakerState, Failure};
 use crate::guarded::{Mishap, guarded_now};
-use crate::ledger::{Condition, Grant, Manner, Orders, SlotNo, Work};
+use crate::ledger::{Condition, Grant, Label, Manner, Orders, SlotNo, Work};
 use crate::manager::Manager;
 use crate::moment::Moment;
 use crate::observer::{Callback, CallbackFailed, Detached, Discarded, Released, ReturnedLate};
@@ -90,7 +89,7 @@ impl<M: Manager + 'static> Loan<M> {
             .expect("bug: what is lent knows about its lease")
     }
 
-    pub(crate) fn label(&self, label: Cow<'static, str>) {
+    pub(crate) fn label(&self, label: Label) {
         let lent = self.lent();
         let label = match &lent.tray {
             Some(tray) => tray.label(label),
@@ -176,7 +175,7 @@ impl<M: Manager + 'static> Loan<M> {
             lent.tell(condition, returned.held, returned.late);
         }
         let served = orders.wakes();
-        shared.carry_out(orders, Place::Drop);
+        shared.obey(&mut orders, Place::Drop);
         match condition {
             Condition::Good => {
                 let probe = returned.probe;

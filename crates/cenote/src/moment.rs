@@ -1,25 +1,30 @@
 //! A moment: the time as a number, cheap to compare and to reckon with.
 
+use std::num::NonZeroU64;
 use std::ops::{Add, Sub};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-/// Nanoseconds, by the kernel's monotonic clock where there is one. What is too far away is for ever.
+/// Nanoseconds, by the kernel's monotonic clock where there is one. What is too far away is for ever. Never zero, so that one that may be
+/// missing takes no more room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Moment(u64);
+pub(crate) struct Moment(NonZeroU64);
 
 impl Moment {
     /// Never comes.
-    pub(crate) const NEVER: Self = Self(u64::MAX);
+    pub(crate) const NEVER: Self = Self(NonZeroU64::MAX);
 
     #[inline]
     pub(crate) const fn from_nanoseconds(nanoseconds: u64) -> Self {
-        Self(nanoseconds)
+        match NonZeroU64::new(nanoseconds) {
+            Some(nanoseconds) => Self(nanoseconds),
+            None => Self(NonZeroU64::MIN),
+        }
     }
 
     #[inline]
     pub(crate) const fn nanoseconds(self) -> u64 {
-        self.0
+        self.0.get()
     }
 
     /// What lies before all time is its beginning.
@@ -27,7 +32,7 @@ impl Moment {
         let Zero { instant: zero, at } = Zero::get();
         match instant.checked_duration_since(zero) {
             Some(after) => at + after,
-            None => Self(at.0.saturating_sub(nanoseconds(zero - instant))),
+            None => at - (zero - instant),
         }
     }
 
@@ -48,7 +53,7 @@ impl Moment {
 
     #[inline]
     pub(crate) fn nanoseconds_since(self, earlier: Self) -> u64 {
-        self.0.saturating_sub(earlier.0)
+        self.0.get().saturating_sub(earlier.0.get())
     }
 
     /// `None` is for ever.
@@ -71,7 +76,7 @@ impl Sub<Duration> for Moment {
     type Output = Self;
 
     fn sub(self, duration: Duration) -> Self {
-        Self(self.0.saturating_sub(nanoseconds(duration)))
+        Self::from_nanoseconds(self.0.get().saturating_sub(nanoseconds(duration)))
     }
 }
 

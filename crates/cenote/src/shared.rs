@@ -89,6 +89,8 @@ impl<M: Manager + 'static> Shared<M> {
     /// The ledger, for one who asks for a resource.
     pub(crate) fn lock_to_ask(&self, now: Moment) -> MutexGuard<'_, Book<M>> {
         let mut book = self.lock_as_is();
+        // Nothing is set aside where nobody keeps the pool up. Whoever stops doing so fetches what was.
+        book.keep_up(self.bell.is_answered());
         if book.must_fetch(now) {
             self.fetch(&mut book);
         }
@@ -112,11 +114,16 @@ impl<M: Manager + 'static> Shared<M> {
     }
 
     /// Does what the ledger ordered. The lock is not held.
-    #[inline]
     pub(crate) fn carry_out(self: &Arc<Self>, mut orders: Orders, place: Place) {
+        self.obey(&mut orders, place);
+    }
+
+    /// The same, in place: for those who are in a hurry.
+    #[inline]
+    pub(crate) fn obey(self: &Arc<Self>, orders: &mut Orders, place: Place) {
         orders.wake_all();
         if orders.has_more() {
-            self.carry_out_more(&orders, place);
+            self.carry_out_more(orders, place);
         }
     }
 

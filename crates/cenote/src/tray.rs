@@ -8,11 +8,12 @@
 #[cfg(test)]
 mod tests;
 
-use std::borrow::Cow;
 use std::cell::Cell;
+use std::mem;
 use std::panic::Location;
+use std::sync::OnceLock;
 
-use crate::ledger::{Asker, Fetched, SlotNo, Terms};
+use crate::ledger::{Asker, Fetched, Label, SlotNo, Terms};
 use crate::moment::{Moment, nanoseconds};
 use crate::rt::{Home, Owner};
 use crate::sync::{AtomicU64, AtomicUsize, Latch, Ordering};
@@ -34,8 +35,7 @@ struct Open<R> {
     most_uses: u64,
     home: Option<Home>,
     asker: Asker,
-    /// In a box, for it is large and rare.
-    label: Option<Box<Cow<'static, str>>>,
+    label: Option<Label>,
     /// Since when it is lent, or was lent last.
     since: Moment,
     used_at: Moment,
@@ -70,7 +70,7 @@ impl<R> Tray<R> {
         Some(Fetched {
             resource: open.resource,
             asker: open.asker,
-            label: open.label.map(|label| *label),
+            label: open.label,
             since: open.since,
             used_at: (open.released > 0).then_some(open.used_at),
             uses: open.uses,
@@ -114,12 +114,12 @@ impl<R> Tray<R> {
     }
 
     /// Writes a label on what is lent. Gives it back if the tray is closed.
-    pub(crate) fn label(&self, label: Cow<'static, str>) -> Result<(), Cow<'static, str>> {
+    pub(crate) fn label(&self, label: Label) -> Result<(), Label> {
         let mut tray = self.0.lock();
         let Some(open) = tray.as_mut() else {
             return Err(label);
         };
-        let before = open.label.replace(Box::new(label));
+        let before = open.label.replace(label);
         drop(tray);
         drop(before);
         Ok(())
@@ -142,7 +142,8 @@ impl<R> Open<R> {
 
 /// The trays of one pool, by the number of the slot.
 pub(crate) struct Trays<R: Send + 'static> {
-    trays: Box<[TrayRef<R>]>,
+    /// Each is made when it is first needed: few ever are.
+    trays: Box<[OnceLock<TrayRef<R>>]>,
     /// How many are open. Written under the book's lock, and seldom.
     open: AtomicUsize,
     /// Tells the trays of one pool from those of another.
@@ -159,7 +160,7 @@ impl<R: Send + 'static> Trays<R> {
     pub(crate) fn for_size(max_size: usize) -> Self {
         static BUILT: AtomicU64 = AtomicU64::new(1);
         Self {
-            trays: spare::take(max_size.min(MOST)),
+            trays: (0..max_size.min(MOST)).map(|_| OnceLock::new()).collect(),
             open: AtomicUsize::new(0),
             number: BUILT.fetch_add(1, Ordering::Relaxed),
         }
@@ -183,7 +184,7 @@ impl<R: Send + 'static> Trays<R> {
         uses: u64,
         now: Moment,
     ) -> TrayRef<R> {
-        let tray = TrayRef::clone(&self.trays[slot]);
+        let tray = TrayRef::clone(self.trays[slot].get_or_init(spare::take));
         tray.open(terms, asker, uses, now);
         self.open.fetch_add(1, Ordering::Relaxed);
         tray
@@ -191,7 +192,7 @@ impl<R: Send + 'static> Trays<R> {
 
     /// Ends the time aside of a slot, and tells what has happened. `None`: it was not. Under the book's lock.
     pub(crate) fn close(&self, slot: SlotNo) -> Option<Fetched<Box<R>>> {
-        let fetched = self.trays[slot].close()?;
+        let fetched = self.trays[slot].get()?.close()?;
         self.open.fetch_sub(1, Ordering::Relaxed);
         Some(fetched)
     }
@@ -207,7 +208,8 @@ impl<R: Send + 'static> Trays<R> {
             (number, slot) if number == self.number => slot,
             _ => 0,
         };
-        match self.trays.get(first)?.take(site, now) {
+        let tray = self.trays.get(first)?.get();
+        match tray.and_then(|tray| tray.take(site, now)) {
             None => self.take_another(first, site, now),
             taken => taken,
         }
@@ -222,7 +224,8 @@ impl<R: Send + 'static> Trays<R> {
     ) -> Option<(Box<R>, u64)> {
         let slots = (first + 1..self.trays.len()).chain(0..first);
         for slot in slots {
-            if let Some(taken) = self.trays[slot].take(site, now) {
+            let tray = self.trays[slot].get();
+            if let Some(taken) = tray.and_then(|tray| tray.take(site, now)) {
                 LAST.set((self.number, slot));
                 return Some(taken);
             }
@@ -247,17 +250,12 @@ mod spare {
     /// By what lies on them: a list of trays each.
     static SPARE: Mutex<BTreeMap<TypeId, Box<dyn Any + Send>>> = Mutex::new(BTreeMap::new());
 
-    pub(super) fn take<R: Send + 'static>(count: usize) -> Box<[TrayRef<R>]> {
-        let mut trays = with_spare(|spare| {
-            let left = spare.len().saturating_sub(count);
-            spare.split_off(left)
-        });
-        trays.resize_with(count, || Box::leak(Box::new(Tray::new())));
-        trays.into()
+    pub(super) fn take<R: Send + 'static>() -> TrayRef<R> {
+        with_spare(Vec::pop).unwrap_or_else(|| Box::leak(Box::new(Tray::new())))
     }
 
-    pub(super) fn leave<R: Send + 'static>(trays: &[TrayRef<R>]) {
-        with_spare(|spare| spare.extend_from_slice(trays));
+    pub(super) fn leave<R: Send + 'static>(trays: impl Iterator<Item = TrayRef<R>>) {
+        with_spare(|spare| spare.extend(trays));
     }
 
     fn with_spare<R: Send + 'static, T>(change: impl FnOnce(&mut Vec<TrayRef<R>>) -> T) -> T {
@@ -280,15 +278,16 @@ pub(crate) type TrayRef<R> = std::sync::Arc<Tray<R>>;
 mod spare {
     use super::{Tray, TrayRef};
 
-    pub(super) fn take<R>(count: usize) -> Box<[TrayRef<R>]> {
-        (0..count).map(|_| TrayRef::new(Tray::new())).collect()
+    pub(super) fn take<R>() -> TrayRef<R> {
+        TrayRef::new(Tray::new())
     }
 
-    pub(super) fn leave<R>(_: &[TrayRef<R>]) {}
+    pub(super) fn leave<R>(_: impl Iterator<Item = TrayRef<R>>) {}
 }
 
 impl<R: Send + 'static> Drop for Trays<R> {
     fn drop(&mut self) {
-        spare::leave(&self.trays);
+        let trays = mem::take(&mut self.trays);
+        spare::leave(trays.into_iter().filter_map(OnceLock::into_inner));
     }
 }

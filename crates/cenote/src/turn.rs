@@ -92,19 +92,19 @@ impl<'a, M: Manager + 'static> Turn<'a, M> {
         let asker = Asker { site, owner };
         let mut times = self.read_clock();
         let mut orders = Orders::default();
-        let (answer, tray) = {
+        let (answer, tray);
+        {
             let mut book = shared.lock_to_ask(times.looked_at);
             if book.begins_line() && shared.clock.doubt() {
                 times = self.read_clock();
             }
             let now = times.looked_at;
-            let answer = book.request(asker, waker, self.look_at(&times), now, &mut orders);
-            let tray = match &answer {
+            answer = book.request(asker, waker, self.look_at(&times), now, &mut orders);
+            tray = match &answer {
                 Answer::Granted(grant) => set_aside(shared, &book, grant, asker, now),
                 Answer::Wait { .. } | Answer::Refused(_) => None,
             };
-            (answer, tray)
-        };
+        }
         let asked = match answer {
             Answer::Wait { ticket, nested } => {
                 self.place = Some(InLine {
@@ -120,7 +120,7 @@ impl<'a, M: Manager + 'static> Turn<'a, M> {
             Answer::Granted(grant) => Poll::Ready(Ok(lend(shared, grant, tray, site))),
             Answer::Refused(refusal) => Poll::Ready(Err(shared.refused(refusal))),
         };
-        shared.carry_out(orders, Place::Task);
+        shared.obey(&mut orders, Place::Task);
         asked
     }
 
@@ -204,7 +204,7 @@ impl<'a, M: Manager + 'static> Turn<'a, M> {
             book.claim(ticket, waker, look_at, now, &mut orders)
         };
         let acquired = claim.map(|claim| self.hear(claim));
-        self.shared.carry_out(orders, Place::Task);
+        self.shared.obey(&mut orders, Place::Task);
         acquired
     }
 

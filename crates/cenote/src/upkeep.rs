@@ -39,6 +39,7 @@ impl<M: Manager + 'static> Drop for Watch<M> {
         self.bell.abandon();
         // The runtime may be shutting down while somebody waits on another: they start the task there.
         if let Some(shared) = self.shared.upgrade() {
+            drop(shared.lock());
             shared.ask_for_help();
         }
     }

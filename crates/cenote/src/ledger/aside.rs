@@ -3,10 +3,9 @@
 //! A slot is set aside when it is lent to somebody who did not wait, and fetched before anything is decided that depends on it: the
 //! shell tells the ledger what has happened meanwhile.
 
-use std::borrow::Cow;
 use std::time::Duration;
 
-use super::slot::{Asker, SlotNo, State};
+use super::slot::{Asker, Label, SlotNo, State};
 use super::{Ledger, Orders};
 use crate::breaker::BreakerState;
 use crate::config::{IdleOrder, Limits, Nested};
@@ -31,7 +30,7 @@ pub(crate) struct Fetched<R> {
     pub(crate) resource: Option<R>,
     /// Who has it, or had it last.
     pub(crate) asker: Asker,
-    pub(crate) label: Option<Cow<'static, str>>,
+    pub(crate) label: Option<Label>,
     /// Since when they have it.
     pub(crate) since: Moment,
     /// When it last came back, if it did.
@@ -48,6 +47,11 @@ pub(crate) fn may_be_set_aside(limits: &Limits, hooked: bool) -> bool {
 }
 
 impl<R, F: Clone> Ledger<R, F> {
+    /// Does somebody keep the pool up? What is set aside is looked after by nobody else.
+    pub(crate) fn keep_up(&mut self, kept_up: bool) {
+        self.kept_up = kept_up;
+    }
+
     /// Must what is set aside be fetched before a request can be answered? Not while something fit is on the shelf.
     pub(crate) fn must_fetch(&self, now: Moment) -> bool {
         let fit =
@@ -89,7 +93,8 @@ impl<R, F: Clone> Ledger<R, F> {
     /// Sets aside what was just lent, if it may be.
     pub(super) fn set_aside(&mut self, slot: SlotNo, now: Moment, orders: &mut Orders) -> bool {
         let spare_counts = self.limits.min_idle > 0 && self.occupied() < self.max_size;
-        if slot >= self.trays
+        if !self.kept_up
+            || slot >= self.trays
             || spare_counts
             || self.slots[slot].retire_at.is_some()
             || self.breaker.state != BreakerState::Active

@@ -49,7 +49,7 @@ use growth::Pace;
 pub(crate) use orders::{Orders, Work};
 pub(crate) use queue::Ticket;
 use queue::{Fate, Queue};
-pub(crate) use slot::{Asker, SlotNo};
+pub(crate) use slot::{Asker, Label, SlotNo};
 use slot::{Slot, State};
 pub(crate) use upkeep::Cold;
 pub(crate) use view::Report;
@@ -79,6 +79,8 @@ pub(crate) struct Ledger<R, F> {
     /// The slots that are set aside, and how many may be: those with a tray.
     aside: Vec<SlotNo>,
     trays: usize,
+    /// Somebody keeps the pool up.
+    kept_up: bool,
     queue: Queue<F>,
     owed: VecDeque<Work<R>>,
     breaker: Breaker<F>,
@@ -87,7 +89,7 @@ pub(crate) struct Ledger<R, F> {
     paused: bool,
     /// The latest time that was told.
     latest: Cell<Moment>,
-    failing: Option<Failing>,
+    failing: Option<Box<Failing>>,
     pace: Pace,
     /// The last error of an open, whatever came after.
     last_failure: Option<F>,
@@ -141,6 +143,7 @@ impl<R, F: Clone> Ledger<R, F> {
             shelf: VecDeque::new(),
             aside: Vec::new(),
             trays,
+            kept_up: true,
             queue: Queue::new(),
             owed: VecDeque::new(),
             closed: false,
@@ -164,7 +167,12 @@ impl<R, F: Clone> Ledger<R, F> {
 
     /// The next piece of owed work, for somebody who has a runtime.
     pub(crate) fn next_work(&mut self) -> Option<Work<R>> {
-        self.owed.pop_front()
+        let work = self.owed.pop_front();
+        if self.owed.is_empty() {
+            // An idle pool owes nothing, and needs no room for it.
+            self.owed = VecDeque::new();
+        }
+        work
     }
 
     /// Calls those who may do the owed work where there is no runtime at hand: the first in line, who needs it most, and whoever waits for

@@ -9,7 +9,7 @@ use crate::moment::Moment;
 /// A place in the line. Given out by `join`, ends with `leave`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Ticket {
-    seat: usize,
+    seat: SeatNo,
     serial: u64,
 }
 
@@ -40,17 +40,27 @@ pub(crate) struct Waiter<F> {
     /// Present until they are woken for good.
     pub(crate) waker: Option<Waker>,
     serial: u64,
-    ahead: Option<usize>,
-    behind: Option<usize>,
+    ahead: Option<SeatNo>,
+    behind: Option<SeatNo>,
+}
+
+/// Small, for there are two of them in each seat.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct SeatNo(u32);
+
+impl SeatNo {
+    fn index(self) -> usize {
+        self.0 as usize
+    }
 }
 
 /// A linked list through a vector of seats. Those whose fate is decided keep their seat until they have heard of it.
 #[derive(Debug)]
 pub(crate) struct Queue<F> {
     seats: Vec<Waiter<F>>,
-    free: Vec<usize>,
-    first: Option<usize>,
-    last: Option<usize>,
+    free: Vec<SeatNo>,
+    first: Option<SeatNo>,
+    last: Option<SeatNo>,
     len: usize,
     serial: u64,
 }
@@ -100,7 +110,7 @@ impl<F> Queue<F> {
         let seat = match self.free.pop() {
             Some(seat) => {
                 // Field by field: what is built first and then moved costs more than all the rest.
-                let waiter = &mut self.seats[seat];
+                let waiter = &mut self.seats[seat.index()];
                 waiter.asker = asker;
                 waiter.since = now;
                 waiter.look_at = look_at;
@@ -112,6 +122,11 @@ impl<F> Queue<F> {
                 seat
             }
             None => {
+                let count = self.seats.len();
+                if count == self.seats.capacity() {
+                    // A pool that was busy once keeps them all.
+                    self.seats.reserve_exact((count / 2).max(1));
+                }
                 self.seats.push(Waiter {
                     asker,
                     since: now,
@@ -122,11 +137,11 @@ impl<F> Queue<F> {
                     ahead: self.last,
                     behind: None,
                 });
-                self.seats.len() - 1
+                SeatNo(u32::try_from(count).expect("fewer than four billion wait"))
             }
         };
         match self.last {
-            Some(last) => self.seats[last].behind = Some(seat),
+            Some(last) => self.seats[last.index()].behind = Some(seat),
             None => self.first = Some(seat),
         }
         self.last = Some(seat);
@@ -136,21 +151,21 @@ impl<F> Queue<F> {
 
     /// The first in line.
     pub(crate) fn first(&self) -> Option<&Waiter<F>> {
-        self.first.map(|seat| &self.seats[seat])
+        self.first.map(|seat| &self.seats[seat.index()])
     }
 
     /// Decides the fate of the first in line, who then is in line no more. The caller wakes them.
     pub(crate) fn settle_first(&mut self, fate: Fate<F>) -> Option<&mut Waiter<F>> {
         let seat = self.first?;
         self.unlink(seat);
-        let waiter = &mut self.seats[seat];
+        let waiter = &mut self.seats[seat.index()];
         waiter.fate = fate;
         Some(waiter)
     }
 
     /// The waiter with this ticket, in line or decided.
     pub(crate) fn waiter(&mut self, ticket: Ticket) -> &mut Waiter<F> {
-        let waiter = &mut self.seats[ticket.seat];
+        let waiter = &mut self.seats[ticket.seat.index()];
         assert!(
             waiter.serial == ticket.serial,
             "bug: a ticket was used after it ended"
@@ -165,7 +180,7 @@ impl<F> Queue<F> {
             self.unlink(ticket.seat);
         }
         self.free.push(ticket.seat);
-        let waiter = &mut self.seats[ticket.seat];
+        let waiter = &mut self.seats[ticket.seat.index()];
         // A ticket ends once.
         waiter.serial = 0;
         let fate = mem::replace(&mut waiter.fate, Fate::Gone);
@@ -175,7 +190,7 @@ impl<F> Queue<F> {
     /// Everybody who is in line, first to last.
     pub(crate) fn line(&self) -> impl Iterator<Item = &Waiter<F>> {
         std::iter::successors(self.first(), |waiter| {
-            waiter.behind.map(|seat| &self.seats[seat])
+            waiter.behind.map(|seat| &self.seats[seat.index()])
         })
     }
 
@@ -186,8 +201,8 @@ impl<F> Queue<F> {
 
     /// Everybody in line who came after the one of this number, last to first.
     pub(crate) fn newcomers(&self, serial: u64) -> impl Iterator<Item = &Waiter<F>> {
-        let last = self.last.map(|seat| &self.seats[seat]);
-        std::iter::successors(last, |waiter| waiter.ahead.map(|seat| &self.seats[seat]))
+        let seat = |seat: SeatNo| &self.seats[seat.index()];
+        std::iter::successors(self.last.map(seat), move |waiter| waiter.ahead.map(seat))
             .take_while(move |waiter| waiter.serial > serial)
     }
 
@@ -195,7 +210,7 @@ impl<F> Queue<F> {
     pub(crate) fn each_in_line(&mut self, mut change: impl FnMut(&mut Waiter<F>)) {
         let mut next = self.first;
         while let Some(seat) = next {
-            let waiter = &mut self.seats[seat];
+            let waiter = &mut self.seats[seat.index()];
             next = waiter.behind;
             change(waiter);
         }
@@ -208,14 +223,14 @@ impl<F> Queue<F> {
             .filter(|waiter| !matches!(waiter.fate, Fate::Waiting | Fate::Gone))
     }
 
-    fn unlink(&mut self, seat: usize) {
-        let Waiter { ahead, behind, .. } = self.seats[seat];
+    fn unlink(&mut self, seat: SeatNo) {
+        let Waiter { ahead, behind, .. } = self.seats[seat.index()];
         match ahead {
-            Some(ahead) => self.seats[ahead].behind = behind,
+            Some(ahead) => self.seats[ahead.index()].behind = behind,
             None => self.first = behind,
         }
         match behind {
-            Some(behind) => self.seats[behind].ahead = ahead,
+            Some(behind) => self.seats[behind.index()].ahead = ahead,
             None => self.last = ahead,
         }
         self.len -= 1;

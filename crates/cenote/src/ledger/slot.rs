@@ -43,6 +43,9 @@ impl State {
     }
 }
 
+/// What a lease is for. In a box, for it is large and rare.
+pub(crate) type Label = Box<Cow<'static, str>>;
+
 /// Who asked for a lease: written on the slot while it is out.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Asker {
@@ -77,7 +80,7 @@ pub(crate) struct Slot<R> {
 
     // About the lease.
     pub(crate) asker: Option<Asker>,
-    pub(crate) label: Option<Cow<'static, str>>,
+    pub(crate) label: Option<Label>,
     /// The holder is not among those who joined the line up to the one of this number.
     pub(crate) not_in_line: Cell<u64>,
     /// Was reported as leaked.

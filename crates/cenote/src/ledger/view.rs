@@ -1,9 +1,8 @@
 //! What can be seen of the ledger: counts, holders, health, circles; and the check of its invariants.
 
-use std::borrow::Cow;
 use std::time::Duration;
 
-use super::slot::{Asker, Slot, SlotNo, State};
+use super::slot::{Asker, Label, Slot, SlotNo, State};
 use super::{Ledger, Ticket};
 use crate::breaker::BreakerState;
 use crate::config::{IdleOrder, Nested};
@@ -67,15 +66,11 @@ impl<R, F: Clone> Ledger<R, F> {
             site: asker.site,
             task: asker.owner.map(Task),
             held_for: now.saturating_duration_since(slot.since),
-            label: slot.label.clone(),
+            label: slot.label.as_deref().cloned(),
         })
     }
 
-    pub(crate) fn set_label(
-        &mut self,
-        slot: SlotNo,
-        label: Option<Cow<'static, str>>,
-    ) -> Option<Cow<'static, str>> {
+    pub(crate) fn set_label(&mut self, slot: SlotNo, label: Option<Label>) -> Option<Label> {
         std::mem::replace(&mut self.slots[slot].label, label)
     }
 

@@ -309,9 +309,11 @@ impl<R, F: Clone> Ledger<R, F> {
         match fate {
             Fate::Waiting | Fate::Gone => unreachable!("bug: the fate is decided"),
             Fate::Granted(slot) => {
-                let mut grant = self.take(slot, waited, now, orders);
-                grant.nested = self.circle_closed_by_grant(slot, now);
-                Ok(grant)
+                let mut claim = Ok(self.take(slot, waited, now, orders));
+                if let Ok(grant) = &mut claim {
+                    grant.nested = self.circle_closed_by_grant(slot, now);
+                }
+                claim
             }
             Fate::Failed(failure) => Err(Refusal::Open(failure)),
             Fate::Unavailable => Err(self.unavailable(now)),

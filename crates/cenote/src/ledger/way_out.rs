@@ -210,14 +210,16 @@ impl<R, F: Clone> Ledger<R, F> {
         self.counts.open_failed += 1;
         let before = self.last_failure.replace(failure.clone());
         self.waste.extend(before);
-        let failing = self.failing.get_or_insert(Failing {
-            since: now,
-            retry: RETRY,
-            retry_at: now,
-            line: RETRY,
-            refill: REFILL,
-            refill_at: now,
-            line_at: now,
+        let failing = self.failing.get_or_insert_with(|| {
+            Box::new(Failing {
+                since: now,
+                retry: RETRY,
+                retry_at: now,
+                line: RETRY,
+                refill: REFILL,
+                refill_at: now,
+                line_at: now,
+            })
         });
         // Those of one round count once.
         if failing.refill_at <= now {

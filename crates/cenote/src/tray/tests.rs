@@ -54,7 +54,8 @@ impl Table {
     }
 
     fn lay_back(&self, number: usize) -> bool {
-        let laid = self.trays.trays[number].lay_back(Box::new(number), self.now);
+        let tray = self.trays.trays[number].get().unwrap();
+        let laid = tray.lay_back(Box::new(number), self.now);
         laid.is_ok()
     }
 }
@@ -182,7 +183,9 @@ fn trays_that_were_left_serve_the_next_pool() {
 
     for _ in 0..rounds {
         let trays = Trays::<u8>::for_size(MOST);
-        seen.extend(trays.trays.iter().map(|tray| std::ptr::from_ref(*tray)));
+        let used = |slot| trays.open(slot, any(rt::now()), asker(), 1, rt::now());
+        seen.extend((0..MOST).map(|slot| std::ptr::from_ref(used(slot))));
+        (0..MOST).for_each(|slot| drop(trays.close(slot)));
     }
 
     // Others test beside this.
