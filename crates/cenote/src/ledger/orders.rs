@@ -1,10 +1,10 @@
 //! Orders: what the ledger wants done once its lock is released.
 
 use std::mem;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::task::Waker;
 
 use super::slot::SlotNo;
+use crate::guarded::guarded_now;
 use crate::moment::Moment;
 use crate::status::Reason;
 
@@ -94,7 +94,7 @@ impl Orders {
 /// A waker is foreign code. If one panics, which the panic hook has told, the others are woken all the same.
 #[inline]
 fn wake(waker: Waker) {
-    let _ = catch_unwind(AssertUnwindSafe(|| waker.wake()));
+    let _ = guarded_now(|| waker.wake());
 }
 
 /// Something asynchronous that the pool owes itself. Whoever has a runtime takes it and does it.

@@ -8,18 +8,20 @@ use std::panic::Location;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Poll, Wake, Waker};
-use std::thread;
 
 mod alarm;
 mod aside;
+mod calls;
 mod clock;
 mod ring;
+mod seed;
 mod trays;
 mod work;
 
 use super::*;
 use crate::breaker::BreakerState;
 use crate::config::{Config, IdleOrder, Nested, OnOpenError};
+use seed::Seed;
 
 /// Miri takes its time, and sees in few what it can see at all.
 const HISTORIES: u64 = if cfg!(miri) { 4 } else { 10_000 };
@@ -74,17 +76,6 @@ fn every_edge_of_the_state_machine_is_walked_and_no_other_is_allowed() {
     );
 }
 
-/// Says how to replay a history that failed.
-struct Seed(u64);
-
-impl Drop for Seed {
-    fn drop(&mut self) {
-        if thread::panicking() {
-            eprintln!("replay with CENOTE_SEED={}", self.0);
-        }
-    }
-}
-
 #[derive(Default)]
 struct Woken(AtomicBool);
 
@@ -104,39 +95,6 @@ struct Caller {
 impl Caller {
     fn is_woken(&self) -> bool {
         self.woken.0.load(Ordering::Relaxed)
-    }
-}
-
-/// With orders of their own, and nobody who needs the alarm.
-impl<R, F: Clone> Ledger<R, F> {
-    fn asked(&mut self, asker: Asker, waker: &Waker, now: Moment) -> (Answer<R, F>, Orders) {
-        let mut orders = Orders::default();
-        let answer = self.request(asker, waker, None, now, &mut orders);
-        (answer, orders)
-    }
-
-    fn claimed(
-        &mut self,
-        ticket: Ticket,
-        waker: &Waker,
-        now: Moment,
-    ) -> (Poll<Claim<R, F>>, Orders) {
-        let mut orders = Orders::default();
-        let claim = self.claim(ticket, waker, None, now, &mut orders);
-        (claim, orders)
-    }
-
-    fn returned(
-        &mut self,
-        slot: SlotNo,
-        resource: R,
-        condition: Condition,
-        manner: Manner,
-        now: Moment,
-    ) -> (way_out::Returned<R>, Orders) {
-        let mut orders = Orders::default();
-        let returned = self.give_back(slot, resource, condition, manner, now, &mut orders);
-        (returned, orders)
     }
 }
 
