@@ -1,5 +1,7 @@
 //! cenote beside its peers. `cargo xtask bench` runs it; README.md says how to read it.
 
+#[cfg(feature = "peers")]
+mod sql;
 mod subject;
 #[cfg(test)]
 mod tests;
@@ -16,6 +18,8 @@ static PEERS: [Contender; 0] = [];
 /// Who takes part, in the order of the tables.
 pub fn contenders() -> Vec<Contender> {
     let cenote = Contender::new::<subject::Cenote>();
+    #[cfg(feature = "peers")]
+    let cenote = cenote.with_sql(sql::CENOTE);
     iter::once(cenote).chain(PEERS.iter().copied()).collect()
 }
 

@@ -1,6 +1,11 @@
 //! What holds for cenote whatever the machine does.
 
+#[cfg(feature = "peers")]
+use std::time::Duration;
+
 use cenote_benchmarks_harness::runtime::Runtime;
+#[cfg(feature = "peers")]
+use cenote_benchmarks_harness::sql::{Database, Home, Load, Work};
 
 use crate::contender;
 
@@ -29,4 +34,25 @@ fn cenote_keeps_a_connect_that_its_caller_gave_up() {
     let figures = (cenote.impatient)(Runtime::CurrentThread);
 
     assert!(figures.contains(&("connects", 1.0)), "{figures:?}");
+}
+
+#[cfg(feature = "peers")]
+#[test]
+fn cenote_answers_on_every_database() {
+    let cenote = contender("cenote").unwrap();
+    for database in [Database::Postgres, Database::Sqlite] {
+        let mut entries = cenote.sql.iter();
+        let (_, round) = entries.find(|entry| entry.0 == database).unwrap();
+        let home = Home::make(database).unwrap();
+        let load = Load {
+            work: Work::Mix,
+            tasks: 12,
+            lasts: Duration::from_millis(250),
+            seed: 1,
+        };
+
+        let figures = round(home.url().to_owned(), load);
+
+        assert!(figures[0].1 > 0.0, "{database:?}: {figures:?}");
+    }
 }

@@ -7,6 +7,8 @@ use crate::results::Figure;
 use crate::runtime::Runtime;
 use crate::scenarios::trips::{Load, Took};
 use crate::scenarios::{blocking, cold, crowd, heap, storm, timeouts, trips};
+#[cfg(feature = "peers")]
+use crate::sql::Entry;
 
 /// One pool or floor.
 #[derive(Clone, Copy, Debug)]
@@ -37,6 +39,9 @@ pub struct Contender {
     pub blocking: fn(usize, u32) -> Took,
     /// S12.
     pub many: fn(heap::Meter, Duration) -> Vec<Figure>,
+    /// S13, for the databases that it knows.
+    #[cfg(feature = "peers")]
+    pub sql: &'static [Entry],
 }
 
 impl Contender {
@@ -56,6 +61,14 @@ impl Contender {
             impatient: cold::impatient::<P>,
             blocking: blocking::round::<P>,
             many: heap::many::<P>,
+            #[cfg(feature = "peers")]
+            sql: &[],
         }
+    }
+
+    /// The same, and it knows these databases.
+    #[cfg(feature = "peers")]
+    pub const fn with_sql(self, sql: &'static [Entry]) -> Self {
+        Self { sql, ..self }
     }
 }

@@ -27,6 +27,16 @@ impl Effort {
         if self.quick { 1 } else { 5 }
     }
 
+    /// How many rounds each pool plays on a real database. They are never quiet, so there must be some.
+    pub fn sql_rounds(self) -> usize {
+        if self.quick { 3 } else { 5 }
+    }
+
+    /// How long such a round is watched.
+    pub fn sql_round(self) -> Duration {
+        Duration::from_millis(if self.quick { 50 } else { 200 })
+    }
+
     /// How long a crowd is watched, and how long idle pools are.
     pub fn watch(self) -> Duration {
         Duration::from_millis(if self.quick { 300 } else { 1000 })

@@ -15,4 +15,6 @@ pub mod results;
 pub mod rounds;
 pub mod runtime;
 pub mod scenarios;
+#[cfg(feature = "peers")]
+pub mod sql;
 pub mod stats;

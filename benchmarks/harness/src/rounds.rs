@@ -159,6 +159,9 @@ impl Round {
     }
 }
 
+/// A round that gives several figures at once.
+pub type Figures = Box<dyn FnOnce() -> Vec<Figure> + Send>;
+
 /// Some rounds of what gives several figures at once. Each figure of all rounds becomes one.
 pub fn repeated(
     (scenario, runtime): (&'static str, &'static str),
@@ -166,8 +169,27 @@ pub fn repeated(
     rounds: usize,
     limit: Duration,
     combine: fn(&[f64]) -> Option<f64>,
-    play: impl Fn(&Contender, usize) -> Box<dyn FnOnce() -> Vec<Figure> + Send>,
+    play: impl Fn(&Contender, usize) -> Figures,
 ) -> Vec<Line> {
+    let outcomes = in_turns((scenario, runtime), contenders, rounds, limit, play);
+    let lines = contenders.iter().zip(outcomes);
+    let lines = lines.map(|(contender, outcome)| Line {
+        scenario,
+        runtime,
+        pool: contender.name,
+        outcome: outcome.map(|played| combined(&played, combine)),
+    });
+    lines.collect()
+}
+
+/// The figures of some rounds, of each contender.
+pub(crate) fn in_turns(
+    (scenario, runtime): (&'static str, &'static str),
+    contenders: &[Contender],
+    rounds: usize,
+    limit: Duration,
+    play: impl Fn(&Contender, usize) -> Figures,
+) -> Vec<Result<Vec<Vec<Figure>>, Trouble>> {
     let mut progress = Progress::new(scenario, runtime, rounds * contenders.len());
     let mut outcomes: Vec<Result<Vec<Vec<Figure>>, Trouble>> =
         contenders.iter().map(|_| Ok(Vec::new())).collect();
@@ -184,18 +206,11 @@ pub fn repeated(
             progress.step();
         }
     }
-    let lines = contenders.iter().zip(outcomes);
-    let lines = lines.map(|(contender, outcome)| Line {
-        scenario,
-        runtime,
-        pool: contender.name,
-        outcome: outcome.map(|played| combined(&played, combine)),
-    });
-    lines.collect()
+    outcomes
 }
 
 /// The figures of all rounds, one for each name, in the order of the first.
-fn combined(played: &[Vec<Figure>], combine: fn(&[f64]) -> Option<f64>) -> Vec<Figure> {
+pub(crate) fn combined(played: &[Vec<Figure>], combine: fn(&[f64]) -> Option<f64>) -> Vec<Figure> {
     let first = played.first().cloned().unwrap_or_default();
     let all = |index: usize| -> Vec<f64> { played.iter().map(|round| round[index].1).collect() };
     let one = |(index, (name, _))| (name, combine(&all(index)).unwrap_or(f64::NAN));

@@ -11,17 +11,18 @@ mod sqlx;
 mod sqlx_driver;
 
 use crate::contender::Contender;
+use crate::sql::{DEADPOOL, SQLX};
 
 /// In the order of the tables. A static and no constant: it is compiled here, and not again with every change of cenote.
 pub static ALL: [Contender; 13] = [
-    Contender::new::<deadpool::Deadpool>(),
+    Contender::new::<deadpool::Deadpool>().with_sql(DEADPOOL),
     Contender::new::<deadpool::DeadpoolTimeouts>(),
     Contender::new::<bb8::Bb8>(),
     Contender::new::<mobc::Mobc>(),
     Contender::new::<r2d2::R2d2>(),
     Contender::new::<qp::Qp>(),
     Contender::new::<fast_pool::FastPool>(),
-    Contender::new::<sqlx::Sqlx>(),
+    Contender::new::<sqlx::Sqlx>().with_sql(SQLX),
     Contender::new::<floors::Permits>(),
     Contender::new::<floors::Channel>(),
     Contender::new::<floors::Locked>(),

@@ -44,6 +44,13 @@ const COLUMNS: &[Column] = &[
     column("S8 bytes", "S8", "one task", "idle pool bytes"),
     column("S9 ms", "S9", TWO, "ms"),
     column("S10 attempt", "S10", TWO, "attempt"),
+    column(
+        "S13 PG kops/s",
+        "S13",
+        "PostgreSQL, mix, 512 tasks",
+        "kops/s",
+    ),
+    column("SQLite kops/s", "S13", "SQLite, mix, 512 tasks", "kops/s"),
 ];
 
 /// Only the columns that were measured.

@@ -6,18 +6,24 @@ use crate::results::{Line, ratio};
 use crate::scenarios::Scenario;
 
 /// Who the others are compared with.
-const BESIDE: [&str; 3] = ["deadpool", "floor: Mutex<VecDeque>", "floor: ArrayQueue"];
+const BESIDE: &[&str] = &["deadpool", "floor: Mutex<VecDeque>", "floor: ArrayQueue"];
+
+/// And on real databases.
+const BESIDE_SQL: &[&str] = &["sqlx", "deadpool"];
+
+/// Beside the first figure of a table, this one is compared.
+const COMPARED_TOO: &str = "p99 µs";
 
 /// Counts of which a ratio says nothing.
 const NO_RATIO: [&str; 2] = ["lost slots", "attempt"];
 
-/// A scenario: a heading and a table for each runtime.
+/// A scenario: a heading and a table for each runtime. Those that differ only in the number of tasks share one.
 pub fn tables(scenario: &Scenario, lines: &[Line]) -> String {
-    let mut runtimes: Vec<&str> = lines.iter().map(|line| line.runtime).collect();
-    runtimes.dedup();
+    let mut places: Vec<&str> = lines.iter().map(|line| place(line).0).collect();
+    places.dedup();
     let mut text = String::new();
-    for runtime in runtimes {
-        let lines = lines.iter().filter(|line| line.runtime == runtime);
+    for runtime in places {
+        let lines = lines.iter().filter(|line| place(line).0 == runtime);
         let lines: Vec<Line> = lines.cloned().collect();
         // Writing to a string cannot fail.
         let _ = writeln!(
@@ -31,6 +37,19 @@ pub fn tables(scenario: &Scenario, lines: &[Line]) -> String {
     text
 }
 
+/// The runtime of this line without the number of tasks that may stand at its end, and that.
+fn place(line: &Line) -> (&'static str, Option<&'static str>) {
+    let parts = line.runtime.rsplit_once(", ");
+    let tasks = |load: &'static str| {
+        load.strip_suffix(" tasks")
+            .or_else(|| load.strip_suffix(" task"))
+    };
+    match parts.map(|(place, load)| (place, tasks(load))) {
+        Some((place, Some(tasks))) => (place, Some(tasks)),
+        _ => (line.runtime, None),
+    }
+}
+
 fn table(lines: &[Line]) -> String {
     let measured = lines.iter().filter_map(|line| line.outcome.as_ref().ok());
     let most = measured.max_by_key(|figures| figures.len());
@@ -39,31 +58,55 @@ fn table(lines: &[Line]) -> String {
         // No figure at all; there must be room to say why.
         names.push("");
     }
-    let compared = names.first().filter(|name| !NO_RATIO.contains(name));
-    let there = |pool: &&str| lines.iter().any(|line| line.pool == *pool);
-    let beside: Vec<&str> = BESIDE.into_iter().filter(there).collect();
+    let by_tasks = lines.iter().any(|line| place(line).1.is_some());
+    let ratios = ratios(lines, &names, by_tasks);
 
     let mut header = vec!["pool".to_owned()];
+    header.extend(by_tasks.then(|| "tasks".to_owned()));
     header.extend(names.iter().map(|&name| name.to_owned()));
-    if compared.is_some() {
-        let short = |pool: &&str| format!("× {}", pool.trim_start_matches("floor: "));
-        header.extend(beside.iter().map(short));
-    }
+    header.extend(ratios.iter().map(|ratio| ratio.heading.clone()));
     let mut rows = vec![header];
     for line in lines {
         let mut row = vec![line.pool.to_owned()];
+        row.extend(place(line).1.map(str::to_owned));
+        let figures = row.len();
         match &line.outcome {
             Ok(_) => row.extend(names.iter().map(|name| cell(line.figure(name)))),
             Err(trouble) => row.push(trouble.to_string()),
         }
-        row.resize(names.len() + 1, String::new());
-        if let Some(name) = compared {
-            let ratios = beside.iter().map(|pool| ratio(lines, line, name, pool));
-            row.extend(ratios.map(|it| it.map_or(String::new(), |ratio| format!("{ratio:.2}"))));
-        }
+        row.resize(figures + names.len(), String::new());
+        row.extend(ratios.iter().map(|it| {
+            let ratio = ratio(lines, line, it.figure, it.pool);
+            ratio.map_or(String::new(), |ratio| format!("{ratio:.2}"))
+        }));
         rows.push(row);
     }
     markdown(&rows)
+}
+
+/// A column of ratios.
+struct Ratio<'a> {
+    heading: String,
+    figure: &'a str,
+    pool: &'static str,
+}
+
+fn ratios<'a>(lines: &[Line], names: &[&'a str], sql: bool) -> Vec<Ratio<'a>> {
+    let beside = if sql { BESIDE_SQL } else { BESIDE };
+    let there = |pool: &&&'static str| lines.iter().any(|line| line.pool == **pool);
+    let beside: Vec<&'static str> = beside.iter().filter(there).copied().collect();
+    let first = names.first().filter(|name| !NO_RATIO.contains(name));
+    let other = names.iter().skip(1).filter(|&&name| name == COMPARED_TOO);
+    let mut ratios = Vec::new();
+    for (index, &figure) in first.into_iter().chain(other).enumerate() {
+        let which = if index == 0 { "" } else { "p99 " };
+        ratios.extend(beside.iter().map(|&pool| Ratio {
+            heading: format!("{which}× {}", pool.trim_start_matches("floor: ")),
+            figure,
+            pool,
+        }));
+    }
+    ratios
 }
 
 /// Three digits that matter, or nothing.

@@ -49,6 +49,36 @@ fn a_pool_that_hangs_has_no_ratio_and_no_figure() {
 }
 
 #[test]
+fn parts_that_differ_in_tasks_share_a_table_and_are_compared_within_their_part() {
+    let line = |runtime, pool, throughput, p99| Line {
+        scenario: "S13",
+        runtime,
+        pool,
+        outcome: Ok(vec![("kops/s", throughput), ("p99 µs", p99)]),
+    };
+    let lines = [
+        line("SQLite, mix, 1 task", "cenote", 6.0, 10.0),
+        line("SQLite, mix, 1 task", "sqlx", 2.0, 40.0),
+        line("SQLite, mix, 8 tasks", "cenote", 9.0, 30.0),
+        line("SQLite, mix, 8 tasks", "sqlx", 6.0, 60.0),
+    ];
+
+    let text = tables(&ALL[0], &lines);
+
+    assert_eq!(text.matches("**, SQLite, mix: ").count(), 1, "{text}");
+    let cells = |row: &'static str| {
+        let row = text.lines().rfind(|line| line.contains(row));
+        let cells = row.unwrap().split('|').map(str::trim);
+        cells.filter(|cell| !cell.is_empty()).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        cells("pool"),
+        ["pool", "tasks", "kops/s", "p99 µs", "× sqlx", "p99 × sqlx"]
+    );
+    assert_eq!(cells("cenote"), ["cenote", "8", "9", "30", "1.50", "0.50"]);
+}
+
+#[test]
 fn the_summary_has_only_columns_that_were_measured() {
     let text = summary(&[line("cenote", 50.0), hangs("qp")]);
 

@@ -5,6 +5,8 @@ pub mod cold;
 pub mod crowd;
 pub mod heap;
 pub mod instructions;
+#[cfg(feature = "peers")]
+mod sql;
 pub mod storm;
 pub mod timeouts;
 pub mod trips;
@@ -19,8 +21,8 @@ use crate::contender::Contender;
 use crate::effort::Effort;
 use crate::peer::Kind;
 use crate::progress::Progress;
-use crate::results::{Figure, Line};
-use crate::rounds::{Part, nanos_per_trip, repeated};
+use crate::results::Line;
+use crate::rounds::{Figures, Part, nanos_per_trip, repeated};
 use crate::runtime::Runtime;
 use crate::stats::{maximum, median};
 
@@ -167,6 +169,12 @@ pub const ALL: &[Scenario] = &[
             ))
         },
     },
+    #[cfg(feature = "peers")]
+    Scenario {
+        name: "S13",
+        what: "statements on 10 real connections, two workers",
+        run: |name, all, effort| Ok(sql::lines(name, all, effort)),
+    },
 ];
 
 fn only(all: &[Contender], takes_part: fn(Kind) -> bool) -> Vec<Contender> {
@@ -208,7 +216,7 @@ fn on_both(
     contenders: &[Contender],
     effort: Effort,
     combine: fn(&[f64]) -> Option<f64>,
-    play: impl Fn(&Contender, Runtime, usize) -> Box<dyn FnOnce() -> Vec<Figure> + Send>,
+    play: impl Fn(&Contender, Runtime, usize) -> Figures,
 ) -> Vec<Line> {
     let mut lines = Vec::new();
     for runtime in Runtime::ALL {

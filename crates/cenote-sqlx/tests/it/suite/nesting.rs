@@ -332,7 +332,7 @@ async fn a_transaction_of_another_database_leads_out_of_none() {
     });
 
     assert!(matches!(outer.await, Err(sqlx::Error::RowNotFound)));
-    assert_eq!(rig.ids().await, [] as [i64; 0], "it went with its own");
+    assert_eq!(rig.ids().await, [] as [i32; 0], "it went with its own");
     assert_eq!(other.ids().await, [1], "the other had ended well");
     rig.assert_clean().await;
     other.assert_clean().await;

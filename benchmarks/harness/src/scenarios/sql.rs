@@ -1,0 +1,113 @@
+//! S13: the same statements through pools of real database connections.
+
+#[cfg(test)]
+mod tests;
+
+use crate::bounded::Trouble;
+use crate::contender::Contender;
+use crate::effort::Effort;
+use crate::results::{Figure, Line};
+use crate::rounds::{combined, in_turns};
+use crate::scenarios::LIMIT;
+use crate::sql::{Database, Entry, Home, Load, Work};
+use crate::stats::{maximum, median, minimum};
+
+/// What is done where, by how many, and how that is called.
+type Part = (Work, usize, &'static str);
+
+/// By how many at once, in words as well.
+macro_rules! parts {
+    ($database:literal) => {
+        [
+            (Work::One, 1, concat!($database, ", `SELECT 1`, 1 task")),
+            (Work::One, 8, concat!($database, ", `SELECT 1`, 8 tasks")),
+            (Work::One, 64, concat!($database, ", `SELECT 1`, 64 tasks")),
+            (
+                Work::One,
+                512,
+                concat!($database, ", `SELECT 1`, 512 tasks"),
+            ),
+            (Work::Mix, 1, concat!($database, ", mix, 1 task")),
+            (Work::Mix, 8, concat!($database, ", mix, 8 tasks")),
+            (Work::Mix, 64, concat!($database, ", mix, 64 tasks")),
+            (Work::Mix, 512, concat!($database, ", mix, 512 tasks")),
+        ]
+    };
+}
+
+const PARTS: [(Database, [Part; 8]); 2] = [
+    (Database::Postgres, parts!("PostgreSQL")),
+    (Database::Sqlite, parts!("SQLite")),
+];
+
+/// All parts, by whoever knows the database. One that cannot be had is a trouble of each line, not the end of the run.
+pub(super) fn lines(scenario: &'static str, all: &[Contender], effort: Effort) -> Vec<Line> {
+    let mut lines = Vec::new();
+    for (database, parts) in PARTS {
+        let contenders: Vec<Contender> = all
+            .iter()
+            .copied()
+            .filter(|contender| entry(contender, database).is_some())
+            .collect();
+        if contenders.is_empty() {
+            continue;
+        }
+        let home = Home::make(database);
+        for part in parts {
+            let outcomes = match &home {
+                Ok(home) => play((scenario, part), database, home, &contenders, effort),
+                Err(error) => vec![Err(Trouble::Fails(error.clone())); contenders.len()],
+            };
+            lines.extend(contenders.iter().zip(outcomes).map(|(it, outcome)| Line {
+                scenario,
+                runtime: part.2,
+                pool: it.name,
+                outcome,
+            }));
+        }
+    }
+    lines
+}
+
+fn entry(contender: &Contender, database: Database) -> Option<&'static Entry> {
+    let mut entries = contender.sql.iter();
+    entries.find(|entry| entry.0 == database)
+}
+
+fn play(
+    (scenario, (work, tasks, name)): (&'static str, Part),
+    database: Database,
+    home: &Home,
+    contenders: &[Contender],
+    effort: Effort,
+) -> Vec<Result<Vec<Figure>, Trouble>> {
+    let rounds = effort.sql_rounds();
+    let outcomes = in_turns((scenario, name), contenders, rounds, LIMIT, |it, turn| {
+        let load = Load {
+            work,
+            tasks,
+            lasts: effort.sql_round(),
+            seed: effort.seed + turn as u64,
+        };
+        let url = home.url().to_owned();
+        let round = entry(it, database).expect("bug: it was asked before").1;
+        Box::new(move || round(url, load))
+    });
+    let figures = outcomes
+        .into_iter()
+        .map(|outcome| outcome.map(|played| with_spread(&played)));
+    figures.collect()
+}
+
+/// The median of each figure, and how far the rounds lie apart in the first of them.
+fn with_spread(played: &[Vec<Figure>]) -> Vec<Figure> {
+    let mut figures = combined(played, median);
+    let first: Vec<f64> = played.iter().map(|round| round[0].1).collect();
+    let spread = |apart: f64, middle: f64| 100.0 * apart / middle;
+    let apart = maximum(&first).zip(minimum(&first));
+    let spread = apart
+        .zip(median(&first))
+        .map(|((most, least), middle)| spread(most - least, middle));
+    figures.push(("spread %", spread.unwrap_or(f64::NAN)));
+    figures
+}

@@ -1,0 +1,119 @@
+//! Where the table is: in a schema of its own on a real server, or in a file. Dropped, it leaves nothing behind.
+
+use std::process;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use cenote_servers::Found;
+use sqlx::{AssertSqlSafe, Connection, PgConnection, Postgres, SqliteConnection};
+use tempfile::TempDir;
+use tokio::runtime::Builder;
+
+use super::statements::{CREATE, FILL};
+use super::{Database, peers};
+
+/// A database with the table, and how it is reached.
+#[derive(Debug)]
+pub struct Home {
+    url: String,
+    /// To be dropped at the end.
+    schema: Option<String>,
+    /// Kept only to live as long as the table.
+    _server: Option<Found>,
+    _folder: Option<TempDir>,
+}
+
+impl Home {
+    /// Makes the table. Must not be called in a runtime.
+    pub fn make(database: Database) -> Result<Self, String> {
+        match database {
+            Database::Postgres => Self::on_postgres(),
+            Database::Sqlite => Self::in_file(),
+        }
+    }
+
+    /// For all pools alike.
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// No TLS; and no waiting for the disk, which would hide the pool.
+    fn on_postgres() -> Result<Self, String> {
+        static SCHEMAS: AtomicU32 = AtomicU32::new(1);
+        let server = cenote_servers::postgres::find().map_err(|error| error.to_string())?;
+        let number = SCHEMAS.fetch_add(1, Ordering::Relaxed);
+        let schema = format!("cenote_bench_{}_{number}", process::id());
+        let sign = if server.url().contains('?') { '&' } else { '?' };
+        let url = format!(
+            "{}{sign}sslmode=disable&options=-c%20search_path%3D{schema}%20-c%20synchronous_commit%3Doff",
+            server.url()
+        );
+        wait_for(async {
+            let mut connection = PgConnection::connect(&url).await?;
+            run(&mut connection, format!("CREATE SCHEMA {schema}")).await?;
+            sqlx::query(CREATE).execute(&mut connection).await?;
+            sqlx::query(FILL).execute(&mut connection).await?;
+            connection.close().await
+        })?;
+        Ok(Self {
+            url,
+            schema: Some(schema),
+            _server: Some(server),
+            _folder: None,
+        })
+    }
+
+    fn in_file() -> Result<Self, String> {
+        let folder = TempDir::new().map_err(|error| error.to_string())?;
+        let url = format!(
+            "sqlite://{}?mode=rwc",
+            folder.path().join("bench.db").display()
+        );
+        wait_for(async {
+            let options = peers::sqlite_options(&url)?;
+            let mut connection = SqliteConnection::connect_with(&options).await?;
+            sqlx::query(CREATE).execute(&mut connection).await?;
+            sqlx::query(FILL).execute(&mut connection).await?;
+            connection.close().await
+        })?;
+        Ok(Self {
+            url,
+            schema: None,
+            _server: None,
+            _folder: Some(folder),
+        })
+    }
+}
+
+impl Home {
+    /// A file goes with its folder; a schema must be dropped.
+    pub(super) fn clear(&mut self) {
+        let Some(schema) = self.schema.take() else {
+            return;
+        };
+        let dropped = wait_for(async {
+            let mut connection = PgConnection::connect(&self.url).await?;
+            run(&mut connection, format!("DROP SCHEMA {schema} CASCADE")).await?;
+            connection.close().await
+        });
+        if let Err(error) = dropped {
+            eprintln!("the schema {schema} is left behind: {error}");
+        }
+    }
+}
+
+impl Drop for Home {
+    fn drop(&mut self) {
+        self.clear();
+    }
+}
+
+async fn run(connection: &mut PgConnection, sql: String) -> Result<(), sqlx::Error> {
+    let query = sqlx::query::<Postgres>(AssertSqlSafe(sql));
+    query.execute(connection).await.map(drop)
+}
+
+fn wait_for(work: impl Future<Output = Result<(), sqlx::Error>>) -> Result<(), String> {
+    let runtime = Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| error.to_string())?;
+    runtime.block_on(work).map_err(|error| error.to_string())
+}

@@ -1,0 +1,102 @@
+//! The measured part of S13: tasks that run statements as fast as they are answered.
+
+use std::panic::resume_unwind;
+use std::time::{Duration, Instant};
+
+use tokio::runtime::Builder;
+
+use super::{Load, ROWS, SqlPeer, Work};
+use crate::clock::{now, processor_time};
+use crate::results::Figure;
+use crate::runtime::{self, together};
+use crate::stats::percentile;
+
+/// The figures of a round.
+const FIGURES: [&str; 5] = ["kops/s", "p50 µs", "p99 µs", "p99.9 µs", "cpu µs"];
+
+/// On a new runtime and a new pool, everything warm.
+pub fn round<P: SqlPeer>(url: String, load: Load) -> Vec<Figure> {
+    run(Box::pin(async move {
+        let pool = P::open(&url).await;
+        let short = Load {
+            lasts: load.lasts / 8,
+            ..load
+        };
+        watch(&pool, short).await;
+        let used = processor_time();
+        let seen = watch(&pool, load).await;
+        let used = processor_time() - used;
+        pool.close().await;
+        seen.figures(load.lasts, used)
+    }))
+}
+
+/// Two workers on whichever processors: a server or the driver's threads need their share, and threads that a worker starts would be bound
+/// to its processor.
+fn run<T: Send + 'static>(work: runtime::Work<T>) -> T {
+    let runtime = Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .expect("threads can be made");
+    let done = runtime.block_on(async { tokio::spawn(work).await });
+    runtime.shutdown_background();
+    done.unwrap_or_else(|failed| resume_unwind(failed.into_panic()))
+}
+
+/// What tasks saw.
+#[derive(Debug, Default)]
+struct Seen {
+    /// Answered in time.
+    answered: usize,
+    /// How long each answer took, wait for a connection included. Also the late ones: a task that starves shows.
+    micros: Vec<f64>,
+}
+
+async fn watch<P: SqlPeer>(pool: &P, load: Load) -> Seen {
+    let end = now() + load.lasts;
+    let tasks = (0..load.tasks as u64).map(|task| -> runtime::Work<Seen> {
+        let random = fastrand::Rng::with_seed(load.seed + task);
+        Box::pin(ask(pool.clone(), load.work, random, end))
+    });
+    let mut all = Seen::default();
+    for seen in together(tasks.collect()).await {
+        all.answered += seen.answered;
+        all.micros.extend(seen.micros);
+    }
+    all
+}
+
+async fn ask<P: SqlPeer>(pool: P, work: Work, mut random: fastrand::Rng, end: Instant) -> Seen {
+    let mut seen = Seen::default();
+    let mut asked = now();
+    while asked < end {
+        match work {
+            Work::One => pool.one().await,
+            Work::Mix => {
+                let id = random.i32(1..=ROWS);
+                if random.u8(0..5) == 0 {
+                    pool.update(id).await;
+                } else {
+                    pool.read(id).await;
+                }
+            }
+        }
+        let answered = now();
+        seen.answered += usize::from(answered <= end);
+        seen.micros.push((answered - asked).as_secs_f64() * 1e6);
+        asked = answered;
+    }
+    seen
+}
+
+impl Seen {
+    /// What was used of the processors is shared by all answers; a server's part is not in it.
+    fn figures(&self, lasts: Duration, used: Duration) -> Vec<Figure> {
+        let took = |part| percentile(&self.micros, part).unwrap_or(f64::INFINITY);
+        let throughput = self.answered as f64 / lasts.as_secs_f64() / 1e3;
+        let each = used.as_secs_f64() * 1e6 / self.micros.len() as f64;
+        let values = [throughput, took(0.5), took(0.99), took(0.999), each];
+        FIGURES.into_iter().zip(values).collect()
+    }
+}
