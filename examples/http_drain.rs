@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use axum::Router;
-use axum::extract::State;
+use axum::extract::{Request, State};
 use axum::routing::post;
 use cenote_sqlx::Db;
 use cenote_tower::{Problem, ScopeLayer, TransactionalLayer};
@@ -49,6 +49,13 @@ async fn main() -> Result<(), AnyError> {
         .layer(TransactionalLayer::new(db.clone()))
         .layer(ScopeLayer::new())
         .with_state(db.clone());
+    // Outside of everything: every request that came in, however far it got.
+    let came = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&came);
+    let app = app.layer(axum::middleware::map_request(move |request: Request| {
+        count.fetch_add(1, Ordering::SeqCst);
+        async { request }
+    }));
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let server = listener.local_addr()?;
     let noted = Arc::new(AtomicUsize::new(0));
@@ -79,10 +86,9 @@ async fn main() -> Result<(), AnyError> {
     let rows: i64 = sqlx::query_scalar("SELECT count(*) FROM notes")
         .fetch_one(&again)
         .await?;
-    println!(
-        "{} notes were confirmed, {rows} are there",
-        noted.load(Ordering::SeqCst)
-    );
-    assert_eq!(usize::try_from(rows)?, noted.load(Ordering::SeqCst));
+    let (came, noted) = (came.load(Ordering::SeqCst), noted.load(Ordering::SeqCst));
+    println!("{came} requests came in, {noted} notes were confirmed, {rows} are there");
+    assert_eq!(came, noted, "who was let in was served");
+    assert_eq!(usize::try_from(rows)?, noted);
     Ok(())
 }

@@ -32,7 +32,8 @@ impl Default for Retry {
 }
 
 impl Retry {
-    fn rest(&self, tried: u32) -> Duration {
+    /// How long to rest after so many tries, from one on.
+    pub(crate) fn rest(&self, tried: u32) -> Duration {
         let doubled = 1_u32.checked_shl(tried - 1).unwrap_or(u32::MAX);
         let limit = self
             .first_rest
@@ -89,7 +90,8 @@ impl<DB: Dialect> Db<DB> {
     }
 }
 
-fn is_conflict<DB: Dialect>(error: &(dyn StdError + 'static)) -> bool {
+/// Were others in the way, by this error or the first of sqlx among its causes?
+pub(crate) fn is_conflict<DB: Dialect>(error: &(dyn StdError + 'static)) -> bool {
     let mut next = Some(error);
     while let Some(error) = next {
         if let Some(error) = error.downcast_ref::<Error>() {

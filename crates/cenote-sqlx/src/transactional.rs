@@ -13,8 +13,7 @@ use sqlx::Error;
 
 use crate::db::Db;
 use crate::dialect::Dialect;
-use crate::error::Class;
-use crate::retry::Retry;
+use crate::retry::{Retry, is_conflict};
 use crate::transaction::TransactionOptions;
 
 /// Runs an `async fn` in a transaction: committed if it ends well; rolled back if it ends with an error or an error status, panics, or is dropped.
@@ -313,11 +312,9 @@ impl Tries {
         if self.left == 0 || !end.cause().is_some_and(is_conflict::<DB>) {
             return None;
         }
-        let doubled = 1_u32.checked_shl(self.tried).unwrap_or(u32::MAX);
-        let limit = self.retry.first_rest.saturating_mul(doubled);
         self.left -= 1;
         self.tried += 1;
-        Some(limit.min(self.retry.longest_rest).mul_f64(fastrand::f64()))
+        Some(self.retry.rest(self.tried))
     }
 }
 
@@ -365,10 +362,4 @@ impl<T> Again<ByLocalBox> for Result<T, Box<dyn StdError>> {
     fn cause(&self) -> Option<&(dyn StdError + 'static)> {
         self.as_ref().err().map(|error| &**error)
     }
-}
-
-fn is_conflict<DB: Dialect>(error: &(dyn StdError + 'static)) -> bool {
-    let mut causes = std::iter::successors(Some(error), |&error| error.source());
-    let known = causes.find_map(|error| error.downcast_ref::<Error>());
-    known.is_some_and(|error| DB::classify(error) == Class::Conflict)
 }

@@ -11,8 +11,11 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use cenote::{AcquireError, BindError, ClosureError};
+#[cfg(feature = "sqlx")]
+use http::header::CONTENT_LENGTH;
 use http::header::RETRY_AFTER;
 use http::{Response, StatusCode};
+use http_body::Body;
 use pin_project_lite::pin_project;
 use tower_layer::Layer;
 use tower_service::Service;
@@ -22,8 +25,9 @@ use crate::text::AnswerBody;
 
 /// Turns errors that mean "nothing to lend now" into a 503 with `Retry-After`, and hands every [`Problem`] of 500 and above to a callback.
 ///
-/// It sees errors of the service inside, and answers that a handler made from a [`Problem`]. All other errors and answers pass untouched. The
-/// report goes to a callback and not to a logging facade: that costs no dependency, and the program says where it goes. Without a callback it goes nowhere.
+/// It sees errors of the service inside, answers that a handler made from a [`Problem`], and with the feature `sqlx` the empty answers of
+/// `#[transactional]` functions whose transaction failed, which it puts in words. All other errors and answers pass untouched. The report
+/// goes to a callback and not to a logging facade: that costs no dependency, and the program says where it goes. Without a callback it goes nowhere.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -148,6 +152,7 @@ impl<S, R, B> Service<R> for ProblemService<S>
 where
     S: Service<R, Response = Response<B>>,
     S::Error: ServiceError,
+    B: Body,
 {
     type Response = Response<AnswerBody<B>>;
     type Error = S::Error;
@@ -180,13 +185,14 @@ impl<F, B, E> Future for ProblemFuture<F>
 where
     F: Future<Output = Result<Response<B>, E>>,
     E: ServiceError,
+    B: Body,
 {
     type Output = Result<Response<AnswerBody<B>>, E>;
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.project();
         let mut response = match ready!(this.future.poll(context)) {
-            Ok(response) => response.map(AnswerBody::inner),
+            Ok(response) => answer(response),
             Err(error) => match this.layer.recognise(error.as_dyn()) {
                 Some(problem) => problem.to_response().map(AnswerBody::own),
                 None => return Poll::Ready(Err(error)),
@@ -195,6 +201,35 @@ where
         this.layer.finish(&mut response);
         Poll::Ready(Ok(response))
     }
+}
+
+/// The answer of the service inside, or that of a transactional function in words.
+#[cfg(feature = "sqlx")]
+fn answer<B: Body>(response: Response<B>) -> Response<AnswerBody<B>> {
+    let Some(problem) = failed_transaction(&response) else {
+        return response.map(AnswerBody::inner);
+    };
+    let (own, text) = problem.to_response().into_parts();
+    let (mut parts, _empty) = response.into_parts();
+    parts.headers.remove(CONTENT_LENGTH);
+    parts.headers.extend(own.headers);
+    parts.extensions.insert(problem);
+    Response::from_parts(parts, AnswerBody::own(text))
+}
+
+#[cfg(not(feature = "sqlx"))]
+fn answer<B: Body>(response: Response<B>) -> Response<AnswerBody<B>> {
+    response.map(AnswerBody::inner)
+}
+
+/// A `#[transactional]` function whose transaction failed answers with a status and no body, and the error among the extensions. Whoever has put
+/// such an error there with words or a status of their own is not meant.
+#[cfg(feature = "sqlx")]
+fn failed_transaction<B: Body>(response: &Response<B>) -> Option<Problem> {
+    let error = response.extensions().get::<Arc<sqlx::Error>>()?;
+    let problem = Problem::of_sqlx(&**error).unwrap_or_else(|| Problem::internal(&**error));
+    let is_meant = response.body().is_end_stream() && response.status() == problem.status();
+    is_meant.then_some(problem)
 }
 
 /// An error of a service that [`ProblemLayer`] can look into. For a type of your own it is one line.

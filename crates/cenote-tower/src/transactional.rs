@@ -92,7 +92,7 @@ impl<DB: Dialect> TransactionalLayer<DB> {
         self
     }
 
-    /// Which statuses roll back: 400 and above by default.
+    /// Which statuses roll back: 4xx and 5xx by default.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {

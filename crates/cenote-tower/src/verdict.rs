@@ -2,7 +2,7 @@
 
 use http::{Response, StatusCode};
 
-/// Does this response roll its transaction back? By its status: 400 and above do.
+/// Does this response roll its transaction back? By its status: 4xx and 5xx do.
 ///
 /// ```
 /// use http::Response;

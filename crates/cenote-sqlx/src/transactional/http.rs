@@ -1,6 +1,7 @@
 //! HTTP responses: what their status says about a transaction.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use cenote::{AcquireError, BindError};
 use http::header::RETRY_AFTER;
@@ -34,8 +35,8 @@ macro_rules! tuples {
 
 tuples!((A), (A, B), (A, B, C), (A, B, C, D), (A, B, C, D, E));
 
-/// By its status. A transaction that failed is a 500, or a 503 with `Retry-After` if the pool had no connection to lend; the body is empty,
-/// and the error is among the extensions, as an `Arc<sqlx::Error>`.
+/// By its status. A transaction that failed is a 500, or a 503 with `Retry-After` if the pool had nothing to lend (timed out, breaker inactive, too
+/// many waiting); the body is empty, and the error is among the extensions, as an `Arc<sqlx::Error>`: there `ProblemLayer` of cenote-tower finds it.
 impl<B: Default> Outcome for Response<B> {
     fn commits(&self) -> bool {
         !self.is_error()
@@ -73,14 +74,19 @@ fn status(error: &Error) -> StatusCode {
 
 /// After how many seconds the pool may have a connection again, if that is what failed.
 fn worth_waiting(error: &Error) -> Option<u64> {
+    // The same three as in cenote-tower, whose tests compare: a failed open is not a matter of waiting.
     let BindError::Acquire(error) = pool_error(error)? else {
         return None;
     };
     match error {
-        AcquireError::Unavailable {
-            retry_after: Some(after),
-            ..
-        } => Some(after.as_secs().max(1)),
-        error => error.is_retryable().then_some(1),
+        AcquireError::Unavailable { retry_after, .. } => Some(retry_after.map_or(1, seconds)),
+        AcquireError::TimedOut(_) | AcquireError::Rejected { .. } => Some(1),
+        _ => None,
     }
+}
+
+/// Whole seconds, and at least one: who comes back sooner comes in vain.
+fn seconds(after: Duration) -> u64 {
+    let up = after.as_secs() + u64::from(after.subsec_nanos() > 0);
+    up.max(1)
 }

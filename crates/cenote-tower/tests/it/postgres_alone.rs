@@ -1,7 +1,7 @@
 //! PostgreSQL alone: connections that the server cuts, and options that only it has.
 
 use axum::Router;
-use axum::extract::State;
+use axum::extract::{Path, State};
 use axum::routing::get;
 use cenote::Reason;
 use cenote_sqlx::{Db, Isolation};
@@ -42,6 +42,28 @@ async fn a_connection_that_is_lost_is_not_lent_again_and_the_pool_does_not_shrin
         let before = server.get("/backend").await.body;
         assert_eq!(server.get("/cut").await.status, 500);
         assert_ne!(server.get("/backend").await.body, before);
+        assert_eq!(db.pool().status().closed.by(Reason::Broken), nth);
+    }
+}
+
+#[tokio::test]
+async fn what_is_poisoned_is_up_to_the_error_and_not_to_the_status() {
+    let db = world::builder("cenote_shrug")
+        .0
+        .max_size(1)
+        .build()
+        .unwrap();
+    let shrugs = |State(db): State<Db<Postgres>>, Path(status): Path<u16>| async move {
+        let _ = cut(State(db)).await;
+        StatusCode::from_u16(status).unwrap()
+    };
+    let shrugs = get(shrugs).with_state(db.clone());
+    let routes = routes(&db).route("/shrug/{status}", shrugs);
+    let server = serve(routes.layer(ScopeLayer::new())).await;
+
+    for (nth, status) in (1..).zip([200, 404, 500]) {
+        assert_eq!(server.get(&format!("/shrug/{status}")).await.status, status);
+        assert_eq!(server.get("/backend").await.status, 200);
         assert_eq!(db.pool().status().closed.by(Reason::Broken), nth);
     }
 }

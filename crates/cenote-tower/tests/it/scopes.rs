@@ -3,10 +3,13 @@
 use std::io;
 
 use axum::Router;
+use axum::body::Body;
 use axum::routing::get;
 use cenote::{Bound, Closures, Pool, Scope};
 use cenote_tower::{ScopeLayer, Text};
+use futures_util::stream;
 use http::{Request, Response};
+use http_body_util::BodyExt;
 use tower::{Layer, ServiceExt, service_fn};
 
 use crate::client::serve;
@@ -80,6 +83,43 @@ async fn an_error_of_the_service_ends_the_scope() {
 
     assert!(outcome.await.is_err());
     assert_eq!(pool.status().in_use, 0);
+}
+
+#[tokio::test]
+async fn a_body_in_memory_does_not_prolong_the_scope() {
+    let pool = rooms();
+    let service = service_fn(|_: Request<()>| async {
+        write(&pool, "begun").await;
+        Ok::<_, io::Error>(Response::new(Body::from("all of it")))
+    });
+
+    let response = ScopeLayer::new().layer(service).oneshot(Request::new(()));
+    let response = response.await.unwrap();
+
+    assert_eq!(pool.status().in_use, 0, "and it is not sent yet");
+    let body = response.into_body().collect().await.unwrap();
+    assert_eq!(body.to_bytes(), "all of it");
+}
+
+#[tokio::test]
+async fn the_scope_of_a_stream_ends_with_its_last_part() {
+    let pool = rooms();
+    let service = service_fn(|_: Request<()>| async {
+        write(&pool, "begun").await;
+        let parts = stream::iter(["one", "two"].map(Ok::<_, io::Error>));
+        Ok::<_, io::Error>(Response::new(Body::from_stream(parts)))
+    });
+
+    let response = ScopeLayer::new().layer(service).oneshot(Request::new(()));
+    let mut body = response.await.unwrap().into_body();
+
+    for part in ["one", "two"] {
+        assert_eq!(pool.status().in_use, 1);
+        let frame = body.frame().await.unwrap().unwrap();
+        assert_eq!(frame.into_data().unwrap(), part);
+    }
+    assert!(body.frame().await.is_none());
+    assert_eq!(pool.status().in_use, 0, "and nobody has dropped it yet");
 }
 
 #[tokio::test]

@@ -1,36 +1,69 @@
 //! Many clients at once.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use axum::extract::{Path, State};
+use axum::extract::{Path, Request, State};
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::Response;
 use axum::routing::get;
 use cenote_tower::{Problem, ScopeLayer, TransactionalLayer};
 
 use super::Rig;
+use super::world;
 use crate::client::{get_on, serve, until};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn two_hundred_clients_that_hang_up_leave_the_pool_whole() {
+async fn two_hundred_clients_that_hang_up_leave_the_pool_whole_and_no_transaction_open() {
+    const CLIENTS: usize = 200;
     let rig = Rig::with("hang_up", |builder| builder.max_size(10)).await;
+    let (watcher, _home) = world::builder("cenote_watcher");
+    let watcher = watcher.build().unwrap();
+    let open = async || -> i64 {
+        let open = sqlx::query_scalar(rig.sql(world::OPEN));
+        open.fetch_one(&watcher).await.unwrap()
+    };
+    let inside = Arc::new(AtomicUsize::new(0));
     let layer = TransactionalLayer::new(rig.db.clone());
-    let server = serve(rig.routes().layer(layer).layer(ScopeLayer::new())).await;
-    let pool = rig.db.pool();
+    let routes = rig.routes().layer(layer).layer(ScopeLayer::new());
+    let server = serve(routes.layer(from_fn_with_state(Arc::clone(&inside), counted))).await;
+    let inside = || inside.load(Ordering::SeqCst);
 
-    for round in 1..=2 {
+    for _ in 0..2 {
+        let at_gate = rig.at_gate.load(Ordering::SeqCst);
         let mut clients = Vec::new();
-        for nth in 0..200 {
+        for nth in 0..CLIENTS {
             clients.push(server.send(&format!("/insert_and_wait/{nth}")).await);
         }
-        // Some are in their transaction, the others in line.
-        rig.until_at_gate(round).await;
-        until("some wait", || pool.status().in_use > 0).await;
+        // As many as can be are in their transaction, the others in line.
+        until("all are inside", || inside() == CLIENTS).await;
+        rig.until_at_gate(at_gate + world::WRITERS).await;
+        assert_eq!(open().await, world::OPEN_WRITERS);
         drop(clients);
+        until("nobody is inside", || inside() == 0).await;
         rig.until_whole().await;
+        assert_eq!(open().await, 0);
     }
 
     assert_eq!(rig.rows().await, 0);
     assert_eq!(server.get("/insert/1/200").await.status, 200);
     assert_eq!(rig.rows().await, 1);
+}
+
+/// A request that is counted while it is inside, whatever ends it.
+struct Inside(Arc<AtomicUsize>);
+
+impl Drop for Inside {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+async fn counted(State(count): State<Arc<AtomicUsize>>, request: Request, next: Next) -> Response {
+    count.fetch_add(1, Ordering::SeqCst);
+    let _inside = Inside(count);
+    next.run(request).await
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

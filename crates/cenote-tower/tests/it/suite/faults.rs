@@ -4,11 +4,13 @@ use std::sync::atomic::Ordering;
 
 use axum::Router;
 use axum::extract::State;
+use axum::middleware::from_fn;
 use axum::routing::get;
 use cenote_tower::{Problem, ScopeLayer};
 use http::StatusCode;
 
 use super::Rig;
+use super::transactions::limit;
 use super::world;
 use crate::client::serve;
 
@@ -80,6 +82,40 @@ async fn buggy(State(rig): State<Rig>) -> &'static str {
     rig.run(world::CHANGE).await.unwrap();
     let _held = rig.db.acquire().await.unwrap();
     panic!("a handler with a bug");
+}
+
+#[tokio::test]
+async fn a_request_that_is_cut_off_gives_back_what_its_scope_held() {
+    let rig = Rig::with("cut_off", |builder| builder.max_size(2)).await;
+    let routes = Router::new()
+        .route("/", get(begin_and_wait))
+        .with_state(rig.clone())
+        .layer(ScopeLayer::new());
+    let at_gate = || rig.at_gate.load(Ordering::SeqCst);
+
+    let limited = serve(routes.clone().layer(from_fn(limit))).await;
+    while at_gate() == 0 {
+        assert_eq!(limited.get("/").await.status, 504);
+    }
+    rig.until_whole().await;
+
+    let server = serve(routes).await;
+    let before = at_gate();
+    let client = server.send("/").await;
+    rig.until_at_gate(before + 1).await;
+    assert_eq!(rig.db.pool().status().in_use, 1);
+    drop(client);
+    rig.until_whole().await;
+    assert_eq!(rig.rows().await, 0);
+}
+
+/// Leaves it to the scope to end what it began.
+async fn begin_and_wait(State(rig): State<Rig>) -> Result<&'static str, Problem> {
+    rig.run("BEGIN").await?;
+    rig.insert(1).await?;
+    rig.run(world::CHANGE).await?;
+    rig.wait_at_gate().await;
+    Ok("never")
 }
 
 #[tokio::test]

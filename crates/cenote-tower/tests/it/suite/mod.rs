@@ -1,5 +1,6 @@
 //! What must hold on every database.
 
+mod attribute;
 mod bodies;
 mod crowds;
 mod extractor;

@@ -1,11 +1,14 @@
 //! A transaction per request.
 
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use axum::extract::Request;
+use axum::Router;
+use axum::extract::{Path, Request, State};
 use axum::middleware::{Next, from_fn};
 use axum::response::{IntoResponse, Response};
-use cenote_tower::{ProblemLayer, ScopeLayer, Text, TransactionalLayer};
+use axum::routing::get;
+use cenote_tower::{Problem, ProblemLayer, ScopeLayer, Text, TransactionalLayer};
 use futures_util::FutureExt;
 use http::StatusCode;
 use tower::{Layer, ServiceExt, service_fn};
@@ -161,14 +164,17 @@ async fn a_timeout_rolls_back() {
     let routes = rig.routes().layer(layer).layer(ScopeLayer::new());
     let server = serve(routes.layer(from_fn(limit))).await;
 
-    let answer = server.get("/insert_and_wait/1").await;
+    let at_gate = || rig.at_gate.load(Ordering::SeqCst);
+    while at_gate() == 0 {
+        assert_eq!(server.get("/insert_and_wait/1").await.status, 504);
+    }
 
-    assert_eq!(answer.status, 504);
     rig.until_whole().await;
     assert_eq!(rig.rows().await, 0);
 }
 
-async fn limit(request: Request, next: Next) -> Response {
+/// A limit that a slow machine reaches before the gate, now and then.
+pub(super) async fn limit(request: Request, next: Next) -> Response {
     let run = tokio::time::timeout(Duration::from_millis(100), next.run(request));
     let in_time = run.await;
     in_time.unwrap_or_else(|_| StatusCode::GATEWAY_TIMEOUT.into_response())
@@ -196,6 +202,30 @@ async fn a_read_only_transaction_refuses_to_write() {
     assert_eq!(server.get("/insert/1/200").await.status, 500);
     assert_eq!(server.get("/rows").await.body, "0");
     rig.until_whole().await;
+}
+
+#[tokio::test]
+async fn two_databases_in_one_request_are_two_transactions() {
+    let (left, right) = (Rig::new("left").await, Rig::new("right").await);
+    let insert = |State((left, right)): State<(Rig, Rig)>, Path((id, status))| async move {
+        assert!(left.db.in_transaction() && right.db.in_transaction());
+        left.insert(id).await?;
+        right.insert(id).await?;
+        Ok::<_, Problem>(StatusCode::from_u16(status).unwrap())
+    };
+    let routes = Router::new()
+        .route("/{id}/{status}", get(insert))
+        .with_state((left.clone(), right.clone()))
+        .layer(TransactionalLayer::new(left.db.clone()))
+        .layer(TransactionalLayer::new(right.db.clone()));
+    let server = serve(routes.layer(ScopeLayer::new())).await;
+
+    assert_eq!(server.get("/1/200").await.status, 200);
+    assert_eq!(server.get("/2/409").await.status, 409);
+
+    assert_eq!((left.rows().await, right.rows().await), (1, 1));
+    left.until_whole().await;
+    right.until_whole().await;
 }
 
 #[tokio::test]

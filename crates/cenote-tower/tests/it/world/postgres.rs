@@ -27,6 +27,10 @@ pub(crate) const MANY: &str = "SELECT n::bigint FROM generate_series(1, 100000) 
 pub(crate) const CHANGE: &str = "SET cenote.changed = 'yes'";
 pub(crate) const CHANGED: &str =
     "SELECT (coalesce(current_setting('cenote.changed', true), '') = 'yes')::int::bigint";
+/// How many of ten connections can be in a transaction that has written.
+pub(crate) const WRITERS: usize = 10;
 /// How many transactions are open by the server's own word, in connections of the name `{}`.
 pub(crate) const OPEN: &str = "SELECT count(*) FROM pg_stat_activity \
      WHERE application_name = '{}' AND xact_start IS NOT NULL AND pid <> pg_backend_pid()";
+/// How many it says there are then.
+pub(crate) const OPEN_WRITERS: i64 = 10;

@@ -21,5 +21,9 @@ pub(crate) const MANY: &str =
 /// Changes the session, and how the change is seen.
 pub(crate) const CHANGE: &str = "CREATE TEMP TABLE changed (a INTEGER)";
 pub(crate) const CHANGED: &str = "SELECT count(*) FROM sqlite_temp_master";
+/// How many of ten connections can be in a transaction that has written.
+pub(crate) const WRITERS: usize = 1;
 /// Nobody knows how many transactions are open but the pool.
 pub(crate) const OPEN: &str = "SELECT 0";
+/// How many it says there are then.
+pub(crate) const OPEN_WRITERS: i64 = 0;

@@ -1,4 +1,4 @@
-//! How do I build a service on all of it? Run: cargo run -p cenote-examples --example http_shop (with `-- serve` it stays, on port 3000)
+//! How do I build a service on all of it? Run: cargo run -p cenote-examples --example shop (with `-- serve` it stays, on port 3000)
 //!
 //! Ambient transactions across repositories, problem+json errors, readiness, load shedding, a graceful drain. On SQLite: nothing to install.
 

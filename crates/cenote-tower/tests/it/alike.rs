@@ -1,0 +1,156 @@
+//! Two crates judge the same: `#[transactional]` of cenote-sqlx by itself, and the layers of this crate.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::Body;
+use cenote::{AcquireError, BindError, ConsecutiveFailures};
+use cenote_sqlx::{Db, Reply, pool_error, transactional};
+use cenote_tower::{Problem, ProblemLayer, rolls_back, status_rolls_back};
+use http::header::RETRY_AFTER;
+use http::{Request, Response, StatusCode};
+use http_body_util::BodyExt;
+use sqlx::{Postgres, Sqlite};
+use tower::{Layer, ServiceExt, service_fn};
+
+use crate::world::sqlite as world;
+
+#[transactional]
+async fn answer(db: &Db<Sqlite>) -> Response<String> {
+    panic!("there is no connection to run this on: {db:?}");
+}
+
+#[transactional]
+async fn answer_from_afar(db: &Db<Postgres>) -> Response<String> {
+    panic!("there is no connection to run this on: {db:?}");
+}
+
+/// The same error, as a function answers it and as a problem does.
+fn assert_alike(answer: &Response<String>, status: u16) {
+    let error = answer.extensions().get::<Arc<sqlx::Error>>().unwrap();
+    let found = Problem::of_sqlx(&**error);
+    let problem = found.unwrap_or_else(|| Problem::internal(&**error));
+    let other = problem.to_response();
+
+    assert_eq!(answer.status(), status, "{error}");
+    assert_eq!(answer.status(), other.status(), "{error}");
+    let after = |headers: &http::HeaderMap| headers.get(RETRY_AFTER).cloned();
+    assert_eq!(after(answer.headers()), after(other.headers()), "{error}");
+    assert_eq!(answer.headers().contains_key(RETRY_AFTER), status == 503);
+}
+
+#[tokio::test]
+async fn every_error_of_a_pool_is_the_same_answer() {
+    let (builder, _home) = world::builder("alike");
+    let db = builder
+        .max_size(1)
+        .acquire_timeout(Duration::from_millis(100));
+    let db = db.build().unwrap();
+    // On a slow day the first connection is not there in time.
+    let held = loop {
+        if let Ok(held) = db.acquire().await {
+            break held;
+        }
+    };
+
+    assert_alike(&answer(&db).await, 503);
+    drop(held);
+    db.pool().deactivate();
+    assert_alike(&answer(&db).await, 503);
+    db.pool().close();
+    assert_alike(&answer(&db).await, 500);
+}
+
+#[tokio::test]
+async fn a_line_that_is_full_is_the_same_answer() {
+    let (builder, _home) = world::builder("alike_full");
+    let db = builder.max_size(1).pool(|pool| pool.max_waiters(0));
+    let db = db.build().unwrap();
+    let _held = db.acquire().await.unwrap();
+
+    let full = answer(&db).await;
+
+    assert_alike(&full, 503);
+    let error = full.extensions().get::<Arc<sqlx::Error>>().unwrap();
+    let rejected = matches!(
+        pool_error(error),
+        Some(BindError::Acquire(AcquireError::Rejected { .. }))
+    );
+    assert!(rejected, "{error}");
+}
+
+/// Nobody listens there. After the first failure the breaker is inactive for a while.
+fn nowhere() -> Db<Postgres> {
+    let patient = Duration::from_secs(600);
+    let breaker = ConsecutiveFailures::new(1).recover_after(patient, patient);
+    let db = Db::postgres("postgres://someone@127.0.0.1:1/nothing");
+    db.pool(|pool| pool.breaker(breaker)).build().unwrap()
+}
+
+#[tokio::test]
+async fn a_database_that_is_away_is_the_same_answer() {
+    let db = nowhere();
+
+    assert_alike(&answer_from_afar(&db).await, 500);
+    assert_alike(&answer_from_afar(&db).await, 503);
+}
+
+#[tokio::test]
+async fn what_the_breaker_of_a_database_says_is_not_overruled() {
+    let db = nowhere();
+    let layer = ProblemLayer::new().retry_after(Duration::from_secs(7));
+    let by_function = layer.layer(service_fn(|_: Request<()>| async {
+        Ok::<_, sqlx::Error>(answer_from_afar(&db).await)
+    }));
+    let by_error = layer.layer(service_fn(|_: Request<()>| async {
+        drop(db.acquire().await?);
+        Ok::<_, sqlx::Error>(Response::new(String::new()))
+    }));
+    assert!(db.acquire().await.is_err(), "the breaker hears of it");
+
+    let function = by_function.oneshot(Request::new(())).await.unwrap();
+    let error = by_error.oneshot(Request::new(())).await.unwrap();
+
+    for answer in [function, error] {
+        assert_eq!(answer.status(), 503);
+        assert_eq!(answer.headers()["content-type"], "application/problem+json");
+        let after = answer.headers()[RETRY_AFTER].to_str().unwrap();
+        let after: u64 = after.parse().unwrap();
+        assert!((60..=900).contains(&after), "{after}");
+    }
+}
+
+#[test]
+fn the_same_statuses_roll_back() {
+    for code in 100..=999 {
+        let status = StatusCode::from_u16(code).unwrap();
+        let mut response = Response::new(());
+        *response.status_mut() = status;
+
+        assert_eq!(status_rolls_back(status), (400..600).contains(&code));
+        assert_eq!(rolls_back(&response), status_rolls_back(status));
+        assert_eq!(status.is_error(), status_rolls_back(status));
+        assert_eq!(response.is_error(), status_rolls_back(status));
+    }
+}
+
+#[tokio::test]
+async fn an_answer_in_words_of_its_own_passes_untouched() {
+    for (status, words) in [(500, "we are sorry"), (404, "")] {
+        let service = ProblemLayer::new().layer(service_fn(move |_: Request<()>| async move {
+            let answer = Response::builder().status(status).header("x-own", "yes");
+            let answer = answer.extension(Arc::new(sqlx::Error::RowNotFound));
+            Ok::<_, std::io::Error>(answer.body(Body::from(words)).unwrap())
+        }));
+
+        let (parts, body) = service
+            .oneshot(Request::new(()))
+            .await
+            .unwrap()
+            .into_parts();
+
+        assert_eq!(parts.status, status);
+        assert_eq!(parts.headers.len(), 1, "{:?}", parts.headers);
+        assert_eq!(body.collect().await.unwrap().to_bytes(), words);
+    }
+}
