@@ -45,8 +45,12 @@ pub struct Draft {
     pub config: Config,
     /// Do the options come from a URL, which cannot say everything?
     pub from_url: bool,
+    /// Does the URL say that connections share one cache?
+    pub shared: bool,
     /// Is there a proxy between, which lends server connections by the transaction?
     pub pooled: bool,
+    /// Does the database last only as long as a connection to it?
+    pub fleeting: bool,
 }
 
 /// One setter per field of [`Config`], and the same by the name that a URL gives.
@@ -112,9 +116,8 @@ impl<DB: Dialect> Builder<DB> {
         Self {
             source,
             draft: Draft {
-                config: Config::default(),
                 from_url,
-                pooled: false,
+                ..Draft::default()
             },
             dress: None,
             credentials: None,
@@ -192,6 +195,7 @@ impl<DB: Dialect> Builder<DB> {
                 for (name, _) in &parameters {
                     set_by_name(&mut self.draft.config, name, &given);
                 }
+                self.draft.shared = url::says(&url, "cache=shared");
                 Options::<DB>::from_str(&url).map_err(BuildError::Url)?
             }
         };
@@ -210,6 +214,7 @@ impl<DB: Dialect> Builder<DB> {
             cancel: self.cancel && !self.draft.pooled,
             pooled: self.draft.pooled,
             canceller: Mutex::new(None),
+            anchor: self.draft.fleeting.then(Mutex::default),
         });
         let builder = Pool::builder(Sql { template }).config(config);
         let builder = match self.dress {
@@ -280,7 +285,7 @@ pub enum BuildError {
     Parameter(String),
     /// The pool cannot work with a value.
     Config(ConfigError),
-    /// A database in memory belongs to one connection.
+    /// A database in memory belongs to one connection, unless it is shared (`sqlite::memory:?cache=shared`).
     InMemory {
         /// How many were asked for.
         max_size: usize,
@@ -297,7 +302,7 @@ impl fmt::Display for BuildError {
             Self::Config(error) => error.fmt(f),
             Self::InMemory { max_size } => write!(
                 f,
-                "`max_size` is {max_size}, but a database in memory lives and dies with its connections: set `max_size` to 1, or use a file"
+                "`max_size` is {max_size}, but a database in memory belongs to one connection: set `max_size` to 1, share it (`sqlite::memory:?cache=shared`), or use a file"
             ),
             Self::NoCredentials => f.write_str("this database knows no credentials"),
         }

@@ -193,13 +193,15 @@ impl<DB: Dialect> Db<DB> {
         async move { ambient::run(self, acquiring.await?, &options, work).await }
     }
 
-    /// Is the caller in a transaction of this database? One that was begun by raw SQL is seen only if the driver saw it.
+    /// Is the caller in a transaction of this database? One that was begun by SQL text (`BEGIN` through `&db`, in a scope) counts too, as
+    /// the text tells it: not seen is what a function does, what was done by `&mut *lease`, and what the server ended by itself (MySQL does so
+    /// at each `CREATE` or `ALTER`). Nothing is asked of the server.
     pub fn in_transaction(&self) -> bool {
         let Some(scope) = Scope::current() else {
             return false;
         };
         match scope.peek(&self.pool) {
-            Some(bound) => bound.depth() > 0,
+            Some(bound) => bound.is_in_transaction(),
             // In use at this moment, so it cannot be asked. It is there for a transaction or for a changed session.
             None => scope.is_pinned(&self.pool),
         }

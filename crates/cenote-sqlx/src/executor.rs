@@ -1,4 +1,4 @@
-//! sqlx's `Executor`, for the handle, a lease and a transaction.
+//! sqlx's `Executor`, for the handle, a session, a lease and a transaction.
 
 use std::future::poll_fn;
 
@@ -147,6 +147,7 @@ macro_rules! executor {
 }
 
 executor!(impl ['c, DB: Dialect] for &'c Db<DB>, |db, sql| db.acquire_to(sql).await?);
+executor!(impl ['c, DB: Dialect] for &'c mut Session<DB>, |session, _sql| session);
 executor!(impl ['c, DB: Dialect] for &'c mut Lease<DB>, |lease, _sql| lease);
 executor!(impl ['c, DB: Dialect] for &'c mut Transaction<'_, DB>, |transaction, _sql| transaction);
 

@@ -23,6 +23,7 @@ impl<DB: Dialect> Manager for Sql<DB> {
     type Error = Error;
 
     async fn open(&self) -> Result<Session<DB>, Error> {
+        self.template.drop_anchor().await?;
         let mut connection = self.template.connect().await?;
         self.template.apply_settings(&mut connection).await?;
         let brake = DB::brake(&mut connection, &self.template).await?;
@@ -70,7 +71,7 @@ impl<DB: Dialect> Manager for Sql<DB> {
         session.state.dirt = Dirt::NONE;
         session.state.failed = false;
         session.state.given_up = false;
-        session.state.open = 0;
+        session.forget_transactions();
         session.state.writer = None;
         Ok(())
     }

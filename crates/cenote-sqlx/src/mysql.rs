@@ -140,7 +140,11 @@ fn judge_word(word: Word<'_>) -> Dirt {
             Dirt::TRANSACTION
         }
         "xa" if word.first => Dirt::TRANSACTION | Dirt::STATE,
-        "call" if word.first => Dirt::ANY,
+        // Whatever runs text or code can do anything.
+        "call" | "execute" | "if" | "case" | "loop" | "while" | "repeat" | "for" if word.first => {
+            Dirt::ANY
+        }
+        "atomic" => Dirt::ANY,
         "set" | "use" | "handler" if word.first => Dirt::STATE | Dirt::TRANSACTION,
         "prepare" | "deallocate" if word.first => Dirt::PREPARED,
         "lock" | "unlock" | "flush" if word.first => Dirt::LOCKS | Dirt::TRANSACTION,

@@ -107,6 +107,79 @@ fn is_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_' || !byte.is_ascii()
 }
 
+/// Is a transaction that SQL text began open after `sql`, if one is `open` before it? By the verbs alone: what stands in quotes, in the body of
+/// a function or in a `DO` is not looked at.
+pub(crate) fn open_after(sql: &str, mut open: bool) -> bool {
+    let mut before = open;
+    let mut verb = Verb::Other;
+    let mut body = false;
+    words(&without_quoted(sql), |word| {
+        body |= is_body(&word);
+        if body {
+            return Dirt::NONE;
+        }
+        if word.first {
+            before = open;
+            verb = Verb::of(word.text);
+            open = match verb {
+                Verb::Begin => true,
+                Verb::End => false,
+                Verb::Start | Verb::Other => open,
+            };
+            return Dirt::NONE;
+        }
+        match (verb, word.text) {
+            (Verb::Start, "transaction") => open = true,
+            // To a savepoint, and what was made ready for two-phase commit: the transaction is none of it. A block of code is none.
+            (Verb::End, "to" | "prepared" | "chain") | (Verb::Begin, "atomic") => open = before,
+            (Verb::End, "no") => verb = Verb::Other,
+            _ => {}
+        }
+        Dirt::NONE
+    });
+    open
+}
+
+#[derive(Clone, Copy)]
+enum Verb {
+    Begin,
+    Start,
+    End,
+    Other,
+}
+
+impl Verb {
+    fn of(word: &str) -> Self {
+        match word {
+            "begin" => Self::Begin,
+            "start" => Self::Start,
+            "commit" | "end" | "rollback" | "abort" => Self::End,
+            _ => Self::Other,
+        }
+    }
+}
+
+/// The text with nothing between its quotes.
+fn without_quoted(sql: &str) -> String {
+    let mut quote = None;
+    sql.chars()
+        .filter(|&letter| {
+            let quoted = quote.is_some();
+            if quote == Some(letter) {
+                quote = None;
+            } else if !quoted && matches!(letter, '\'' | '"' | '`') {
+                quote = Some(letter);
+            }
+            !quoted
+        })
+        .collect()
+}
+
+fn is_body(word: &Word<'_>) -> bool {
+    let names = ["function", "procedure", "trigger", "event"];
+    word.first && word.text == "do" || names.contains(&word.text)
+}
+
 /// How much of a statement a label shows.
 const LABEL: usize = 120;
 
@@ -131,3 +204,6 @@ pub(crate) fn label(sql: &str) -> String {
     }
     label
 }
+
+#[cfg(test)]
+mod tests;

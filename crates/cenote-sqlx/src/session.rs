@@ -11,7 +11,7 @@ use sqlx_core::transaction::TransactionManager;
 use crate::command::Command;
 use crate::dialect::{Dialect, Statements};
 use crate::error::{Class, lost};
-use crate::scan::Dirt;
+use crate::scan::{self, Dirt};
 use crate::template::Template;
 use crate::transaction::TransactionOptions;
 use crate::writer::Writer;
@@ -29,6 +29,25 @@ pub enum Flight {
 }
 
 /// What a pool of this crate lends: a connection of sqlx, with a record of what may have to be undone.
+///
+/// Hooks of the pool meet it; there `&mut session` is an `Executor`.
+///
+/// ```
+/// # #[cfg(feature = "sqlite")]
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use cenote_sqlx::{Db, Session};
+///
+/// let db = Db::sqlite("sqlite::memory:?cenote.max_size=1").pool(|pool| {
+///     pool.before_acquire(async |session: &mut Session<_>| sqlx::query("SELECT 1").execute(session).await.is_ok())
+/// });
+/// let db = db.build()?;
+/// for _ in 0..2 {
+///     sqlx::query("SELECT 1").execute(&db).await?;
+/// }
+/// assert_eq!(db.pool().status().opened, 1);
+/// # Ok(()) }
+/// # #[cfg(not(feature = "sqlite"))] fn main() {}
+/// ```
 pub struct Session<DB: Dialect> {
     pub(crate) connection: DB::Connection,
     pub(crate) state: State,
@@ -48,6 +67,10 @@ pub(crate) struct State {
     pub(crate) given_up: bool,
     /// How many transactions are open by our count. A driver that counts less has lost one.
     pub(crate) open: usize,
+    /// Is a transaction open that the text of a statement began?
+    by_sql: bool,
+    /// And will it be, after the text that runs? If that ends well, and if not.
+    soon: Option<(bool, bool)>,
     /// Was a transaction put around the one statement that runs?
     wrapped: bool,
     /// Set by a nested transaction that was dropped while something else used the connection.
@@ -78,12 +101,19 @@ impl<DB: Dialect> Session<DB> {
                 failed: false,
                 given_up: false,
                 open: 0,
+                by_sql: false,
+                soon: None,
                 wrapped: false,
                 doomed: Arc::default(),
                 afterwards: None,
                 writer: None,
             },
         }
+    }
+
+    /// Itself, whatever the statement.
+    pub(crate) fn session_for(&mut self, _: &str) -> &mut Self {
+        self
     }
 
     /// Does it answer, but for a database that is not there any longer?
@@ -96,9 +126,20 @@ impl<DB: Dialect> Session<DB> {
         Manages::<DB>::get_transaction_depth(&self.connection)
     }
 
-    /// Is a transaction open, by the driver's count or by ours?
+    /// Is a transaction open, by the driver's count, by ours, or by the text of what was run?
     pub(crate) fn is_in_transaction(&self) -> bool {
-        self.depth() > 0 || self.state.open > 0
+        self.depth() > 0 || self.state.open > 0 || self.is_begun_by_sql()
+    }
+
+    fn is_begun_by_sql(&self) -> bool {
+        self.state.by_sql || self.state.soon.is_some_and(|(well, _)| well)
+    }
+
+    /// No transaction is open.
+    pub(crate) fn forget_transactions(&mut self) {
+        self.state.open = 0;
+        self.state.by_sql = false;
+        self.state.soon = None;
     }
 
     /// Would the next user of the same scope miss something if it got another connection?
@@ -119,7 +160,14 @@ impl<DB: Dialect> Session<DB> {
         if self.state.given_up || self.depth() < self.state.open {
             return Err(lost("the transaction of this statement has ended before"));
         }
-        self.state.dirt |= DB::scan(sql);
+        let dirt = DB::scan(sql);
+        self.state.dirt |= dirt;
+        if dirt.has(Dirt::TRANSACTION) && self.depth() == 0 {
+            let well = scan::open_after(sql, self.state.by_sql);
+            // One statement that fails begins nothing; of several the first may have.
+            let several = sql.trim_end().trim_end_matches(';').contains(';');
+            self.state.soon = Some((well, self.state.by_sql || well && several));
+        }
         self.state.flight = Flight::Flying;
         Ok(())
     }
@@ -180,6 +228,9 @@ impl<DB: Dialect> Session<DB> {
             result = result.and_then(|value| committed.map(|()| value));
         }
         let class = result.as_ref().err().map(DB::classify);
+        if let Some((well, badly)) = self.state.soon.take() {
+            self.state.by_sql = if class.is_none() { well } else { badly };
+        }
         self.state.failed |= class.is_some();
         self.state.given_up |= self.depth() > 0 && result.as_ref().is_err_and(DB::gives_up);
         self.state.broken |= class.is_some_and(Class::poisons);
@@ -229,6 +280,7 @@ impl<DB: Dialect> Session<DB> {
     /// Begins a transaction, or a savepoint in one. Returns how deep it is now.
     pub(crate) async fn begin(&mut self, options: &TransactionOptions) -> Result<usize, Error> {
         self.make_ready().await?;
+        self.refuse_inside_sql()?;
         let nested = self.depth() > 0;
         if nested && *options != TransactionOptions::default() {
             return Err(Error::InvalidSavePointStatement);
@@ -246,6 +298,16 @@ impl<DB: Dialect> Session<DB> {
         self.land(result).await?;
         self.state.open = self.depth();
         Ok(self.state.open)
+    }
+
+    /// Begun inside a transaction that SQL text began, one of ours would commit or undo that: MySQL commits it without a word.
+    fn refuse_inside_sql(&self) -> Result<(), Error> {
+        if self.depth() > 0 || !self.is_begun_by_sql() {
+            return Ok(());
+        }
+        Err(Error::InvalidArgument(String::from(
+            "a transaction that SQL text began is open on this connection: end it first, or begin it with `Db::begin`",
+        )))
     }
 
     /// Commits the transaction that is `depth` deep, if it is still the innermost and has not failed on the server.

@@ -60,21 +60,14 @@ impl Dialect for Sqlite {
         reads
     }
 
-    /// Good defaults under concurrency for what the URL says nothing about, and one connection for a database that lives in it.
+    /// Good defaults under concurrency for what the URL says nothing about, and one connection for a database that lives in it,
+    /// unless it is to be shared: there readers and writers lock each other out.
     fn template(
         options: SqliteConnectOptions,
         draft: &mut Draft,
     ) -> Result<SqliteConnectOptions, BuildError> {
         if is_in_memory(&options) {
-            if draft.config.max_size > 1 {
-                return Err(BuildError::InMemory {
-                    max_size: draft.config.max_size,
-                });
-            }
-            // With its last connection the database is gone.
-            draft.config.idle_timeout = None;
-            draft.config.max_lifetime = None;
-            return Ok(options);
+            return in_memory(options, draft);
         }
         if !draft.from_url {
             return Ok(options);
@@ -183,6 +176,32 @@ fn identity(name: &Path) -> Option<Identity> {
 fn is_in_memory(options: &SqliteConnectOptions) -> bool {
     let shown = format!("{options:?}");
     shown.contains("in_memory: true") || options.get_filename() == Path::new(":memory:")
+}
+
+/// With its last connection the database is gone. One that is shared is held by one more.
+fn in_memory(
+    mut options: SqliteConnectOptions,
+    draft: &mut Draft,
+) -> Result<SqliteConnectOptions, BuildError> {
+    let shares = format!("{options:?}").contains("shared_cache: true");
+    let asked = shares && (draft.shared || !draft.from_url);
+    if draft.config.max_size > 1 && !asked {
+        return Err(BuildError::InMemory {
+            max_size: draft.config.max_size,
+        });
+    }
+    let name = options.get_filename().to_string_lossy().into_owned();
+    let named = name.starts_with("file:");
+    if asked && !named {
+        // SQLite shares only what has such a name. Each connection would have a database of its own.
+        options = options.filename(format!("file:{name}"));
+    }
+    draft.fleeting = asked || shares && named;
+    if !draft.fleeting {
+        draft.config.idle_timeout = None;
+        draft.config.max_lifetime = None;
+    }
+    Ok(options)
 }
 
 /// The low byte of the code is the kind, the rest says more.

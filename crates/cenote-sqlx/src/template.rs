@@ -41,6 +41,8 @@ pub struct Template<DB: Dialect> {
     pub(crate) pooled: bool,
     /// A connection to cancel by: opened when it is needed, shared by those who need it at the same time.
     pub canceller: Mutex<Option<DB::Connection>>,
+    /// Where a database is gone with its last connection: one that stays.
+    pub(crate) anchor: Option<Mutex<Option<DB::Connection>>>,
 }
 
 impl<DB: Dialect> Template<DB> {
@@ -53,6 +55,18 @@ impl<DB: Dialect> Template<DB> {
         let options = DB::with_credentials(self.options.clone(), &credentials)
             .expect("the builder refuses credentials where there are none");
         DB::Connection::connect_with(&options).await
+    }
+
+    /// Makes sure that the database outlasts the connections that are lent.
+    pub(crate) async fn drop_anchor(&self) -> Result<(), Error> {
+        let Some(anchor) = &self.anchor else {
+            return Ok(());
+        };
+        let mut anchor = anchor.lock().await;
+        if anchor.is_none() {
+            *anchor = Some(self.connect().await?);
+        }
+        Ok(())
     }
 
     /// Applies what the user set for every connection.

@@ -32,6 +32,12 @@ pub(crate) fn split(url: &str) -> (String, Vec<(String, String)>) {
     (rest, ours)
 }
 
+/// Is this one of the parameters of the URL?
+pub(crate) fn says(url: &str, parameter: &str) -> bool {
+    let query = url.split_once('?').map_or("", |(_, query)| query);
+    query.split('&').any(|pair| pair == parameter)
+}
+
 /// The config that the parameters make, with defaults for all that is not given.
 pub(crate) fn read(parameters: &[(String, String)]) -> Result<Config, String> {
     let pairs = parameters

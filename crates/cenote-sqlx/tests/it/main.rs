@@ -12,6 +12,7 @@ mod postgres_alone;
 mod sqlite;
 mod sqlite_alone;
 mod sqlite_faults;
+mod sqlite_hygiene;
 mod template;
 mod tls;
 mod words;

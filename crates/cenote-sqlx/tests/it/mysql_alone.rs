@@ -57,7 +57,7 @@ async fn locks_are_let_go_and_the_connection_is_the_same() {
 #[tokio::test]
 async fn what_a_session_was_left_with_is_gone_with_its_connection() {
     let db = one();
-    let left: [(&str, &'static str); 5] = [
+    let left: [(&str, &'static str); 8] = [
         (
             "SET @left_over = 1",
             "SELECT CAST(@left_over IS NOT NULL AS SIGNED)",
@@ -77,6 +77,18 @@ async fn what_a_session_was_left_with_is_gone_with_its_connection() {
         (
             "SET autocommit = 0",
             "SELECT CAST(@@autocommit = 0 AS SIGNED)",
+        ),
+        (
+            "EXECUTE IMMEDIATE 'SET @left_over = 1'",
+            "SELECT CAST(@left_over IS NOT NULL AS SIGNED)",
+        ),
+        (
+            "BEGIN NOT ATOMIC SET @left_over = 1; END",
+            "SELECT CAST(@left_over IS NOT NULL AS SIGNED)",
+        ),
+        (
+            "IF 1 THEN SET @left_over = 1; END IF",
+            "SELECT CAST(@left_over IS NOT NULL AS SIGNED)",
         ),
     ];
     for (leave, seen) in left {
@@ -106,6 +118,55 @@ async fn what_a_session_was_left_with_is_gone_with_its_connection() {
             .await
             .is_err()
     );
+}
+
+#[tokio::test]
+async fn a_statement_prepared_by_sql_is_gone_with_its_connection() {
+    let db = one();
+    let mut lease = db.acquire().await.unwrap();
+    for sql in ["PREPARE left_over FROM 'SELECT 1'", "EXECUTE left_over"] {
+        sqlx::raw_sql(sql).execute(&mut lease).await.unwrap();
+    }
+    drop(lease);
+
+    let gone = sqlx::raw_sql("EXECUTE left_over").execute(&db).await;
+
+    let error = gone.unwrap_err().to_string();
+    assert!(error.contains("Unknown prepared statement"), "{error}");
+}
+
+#[tokio::test]
+async fn the_drivers_statements_survive_what_need_not_close_the_connection() {
+    let db = one();
+    let prepared = async || {
+        let mut lease = db.acquire().await.unwrap();
+        let sql = "SHOW SESSION STATUS LIKE 'Com_stmt_prepare'";
+        let (_, count): (String, String) = sqlx::query_as(sql).fetch_one(&mut lease).await.unwrap();
+        count.parse::<u32>().unwrap()
+    };
+    let ask = async || {
+        let sum: i64 = sqlx::query_scalar("SELECT 815 + ?")
+            .bind(1)
+            .fetch_one(&db)
+            .await
+            .unwrap();
+        assert_eq!(sum, 816);
+    };
+    ask().await;
+    prepared().await;
+    let before = prepared().await;
+
+    for leave in [
+        "START TRANSACTION",
+        "SELECT GET_LOCK('cenote_kept', 0)",
+        "UNLOCK TABLES",
+    ] {
+        sqlx::raw_sql(leave).execute(&db).await.unwrap();
+        ask().await;
+    }
+
+    assert_eq!(prepared().await, before, "nothing was prepared again");
+    assert_eq!(db.pool().status().opened, 1);
 }
 
 #[tokio::test]

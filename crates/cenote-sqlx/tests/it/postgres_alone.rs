@@ -27,7 +27,7 @@ async fn count(db: &Db<Postgres>, sql: &'static str) -> i64 {
 async fn what_a_session_was_left_with_is_gone_and_the_connection_is_the_same() {
     let db = one();
     let before = backend(&db).await;
-    let left: [(&str, &'static str); 7] = [
+    let left: [(&str, &'static str); 12] = [
         (
             "SET statement_timeout = 12345",
             "SELECT count(*) FROM pg_settings WHERE name = 'statement_timeout' AND setting = '12345'",
@@ -55,6 +55,26 @@ async fn what_a_session_was_left_with_is_gone_and_the_connection_is_the_same() {
         (
             "BEGIN; DECLARE left_over CURSOR WITH HOLD FOR SELECT 1; COMMIT",
             "SELECT count(*) FROM pg_cursors WHERE name = 'left_over'",
+        ),
+        (
+            "SET search_path = pg_catalog",
+            "SELECT count(*) FROM pg_settings WHERE name = 'search_path' AND setting = 'pg_catalog'",
+        ),
+        (
+            "SET ROLE pg_monitor",
+            "SELECT (current_user = 'pg_monitor')::int::bigint",
+        ),
+        (
+            "SET SESSION AUTHORIZATION pg_monitor",
+            "SELECT (session_user = 'pg_monitor')::int::bigint",
+        ),
+        (
+            "START TRANSACTION; SET LOCAL work_mem = '1235kB'",
+            "SELECT count(*) FROM pg_settings WHERE name = 'work_mem' AND setting = '1235'",
+        ),
+        (
+            "START TRANSACTION READ ONLY",
+            "SELECT count(*) FROM pg_settings WHERE name = 'transaction_read_only' AND setting = 'on'",
         ),
     ];
     for (leave, seen) in left {
@@ -92,6 +112,10 @@ async fn the_drivers_statements_survive_a_reset() {
         .unwrap();
 
     assert_eq!(count(&db, prepared).await, 1);
+    let mut lease = db.acquire().await.unwrap();
+    sqlx::query("SELECT 1").execute(&mut *lease).await.unwrap();
+    drop(lease);
+    assert_eq!(count(&db, prepared).await, 1, "foreign hands left it too");
     let sum: i32 = sqlx::query_scalar("SELECT 815 + $1")
         .bind(1)
         .fetch_one(&db)
@@ -121,20 +145,22 @@ async fn the_drivers_statements_are_forgotten_with_those_of_the_session() {
 
 #[tokio::test]
 async fn what_a_function_does_unseen_is_reset_if_that_is_always_done() {
-    let db = Db::postgres(world::url())
-        .max_size(1)
-        .reset(Reset::Always)
-        .build()
-        .unwrap();
     let sql = "SELECT count(*) FROM pg_settings WHERE name = 'work_mem' AND setting = '4321'";
+    let function = "CREATE OR REPLACE FUNCTION cenote_unseen() RETURNS text LANGUAGE sql AS \
+                    $$ SELECT set_config('work_mem', '4321kB', false) $$";
+    sqlx::raw_sql(function).execute(&one()).await.unwrap();
 
-    // A name that is put together is in no text.
-    sqlx::raw_sql("SELECT set_config('work_mem', '4321kB', false)")
-        .execute(&db)
-        .await
-        .unwrap();
+    for (reset, left) in [(Reset::IfDirty, 1), (Reset::Always, 0)] {
+        let db = Db::postgres(world::url()).max_size(1).reset(reset.clone());
+        let db = db.build().unwrap();
+        sqlx::raw_sql("SELECT cenote_unseen()")
+            .execute(&db)
+            .await
+            .unwrap();
 
-    assert_eq!(count(&db, sql).await, 0);
+        assert_eq!(count(&db, sql).await, left, "{reset:?}");
+        assert_eq!(db.pool().status().opened, 1);
+    }
 }
 
 #[tokio::test]

@@ -56,7 +56,7 @@ async fn a_database_in_memory_has_one_connection_and_keeps_it() {
         assert!(
             refused
                 .to_string()
-                .contains("set `max_size` to 1, or use a file"),
+                .contains("set `max_size` to 1, share it"),
             "{refused}"
         );
     }

@@ -5,12 +5,14 @@
 
 mod clock;
 mod commit;
+mod conflicts;
 mod connect;
 mod kills;
 mod load;
 mod query;
 mod refusals;
 mod restarts;
+mod secrets;
 mod storm;
 
 use std::collections::BTreeMap;

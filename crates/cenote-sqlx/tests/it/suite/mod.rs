@@ -1,11 +1,16 @@
 //! What must hold on every database.
 
+mod by_sql;
 mod cancellation;
 mod generic;
+mod guide;
 mod hygiene;
+mod isolation;
 mod migrations;
 mod money;
 mod nesting;
+mod opening;
+mod pinning;
 mod statements;
 mod transactions;
 

@@ -50,6 +50,11 @@ pub(crate) fn builder() -> (Builder<DB>, Home) {
     (Db::mysql(url()), ())
 }
 
+/// With more parameters in its URL.
+pub(crate) fn builder_with(parameters: &str) -> (Builder<DB>, Home) {
+    (Db::mysql(super::with_parameter(&url(), parameters)), ())
+}
+
 /// A private server, to be stopped, killed or starved.
 pub(crate) fn start(settings: &[Setting<'_>]) -> Server {
     cenote_servers::mariadb::start_with(settings).unwrap()
@@ -93,9 +98,10 @@ pub(crate) fn slow(seconds: u32) -> String {
 /// Many rows.
 pub(crate) const MANY: &str = "WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < 900) \
                         SELECT CAST(n.n AS SIGNED) FROM n, (SELECT n FROM n WHERE n < 100) AS m";
-/// Changes the session, and how the change is seen.
+/// Changes the session, how the change is seen, and how it is undone.
 pub(crate) const CHANGE: &str = "SET @changed = 1";
 pub(crate) const CHANGED: &str = "SELECT CAST(COALESCE(@changed, 0) AS SIGNED)";
+pub(crate) const UNDO: &str = "SET @changed = NULL";
 /// Who runs this connection, how it is killed, and what a sum is read as.
 pub(crate) const WHO: Option<&str> = Some("SELECT CAST(CONNECTION_ID() AS SIGNED)");
 pub(crate) const KILL: &str = "KILL {}";
@@ -110,3 +116,13 @@ pub(crate) const DROP: &str = "DROP SCHEMA IF EXISTS {}";
 pub(crate) const TRANSACTIONAL: bool = false;
 /// Do those who migrate at the same time wait for each other? sqlx asks for a lock without end, which MariaDB answers with none.
 pub(crate) const MIGRATION_LOCK: bool = false;
+/// How a transaction is begun by SQL, and what tells the isolation level of the one that runs.
+pub(crate) const BEGINS: &[&str] = &["BEGIN", "START TRANSACTION"];
+pub(crate) const LEVEL: Option<&str> = Some(
+    "SELECT trx_isolation_level FROM information_schema.innodb_trx WHERE trx_mysql_thread_id = CONNECTION_ID()",
+);
+/// A mark that every server has.
+pub(crate) const ANY_MARK: &str = "mysql";
+/// Makes a transaction wait for a lock for a short time only.
+pub(crate) const SHORT_WAIT: &str = "SET innodb_lock_wait_timeout = 1";
+pub(crate) const USUAL_LEVEL: &str = "REPEATABLE READ";

@@ -26,6 +26,11 @@ pub(crate) fn builder() -> (Builder<DB>, Home) {
     (Db::postgres(url()), ())
 }
 
+/// With more parameters in its URL.
+pub(crate) fn builder_with(parameters: &str) -> (Builder<DB>, Home) {
+    (Db::postgres(super::with_parameter(&url(), parameters)), ())
+}
+
 /// A private server, to be stopped, killed or starved.
 pub(crate) fn start(settings: &[Setting<'_>]) -> Server {
     cenote_servers::postgres::start_with(settings).unwrap()
@@ -68,10 +73,11 @@ pub(crate) fn slow(seconds: u32) -> String {
 
 /// Many rows.
 pub(crate) const MANY: &str = "SELECT n::bigint FROM generate_series(1, 200000) AS n";
-/// Changes the session, and how the change is seen.
+/// Changes the session, how the change is seen, and how it is undone.
 pub(crate) const CHANGE: &str = "SET cenote.changed = 'yes'";
 pub(crate) const CHANGED: &str =
     "SELECT (coalesce(current_setting('cenote.changed', true), '') = 'yes')::int::bigint";
+pub(crate) const UNDO: &str = "SET cenote.changed = 'no'";
 /// Who runs this connection, how it is killed, and what a sum is read as.
 pub(crate) const WHO: Option<&str> = Some("SELECT pg_backend_pid()::bigint");
 pub(crate) const KILL: &str = "SELECT pg_terminate_backend({})";
@@ -85,3 +91,12 @@ pub(crate) const DROP: &str = "DROP SCHEMA IF EXISTS {} CASCADE";
 pub(crate) const TRANSACTIONAL: bool = true;
 /// Do those who migrate at the same time wait for each other?
 pub(crate) const MIGRATION_LOCK: bool = true;
+/// How a transaction is begun by SQL, and what tells the isolation level of the one that runs.
+pub(crate) const BEGINS: &[&str] = &["BEGIN", "START TRANSACTION"];
+pub(crate) const LEVEL: Option<&str> =
+    Some("SELECT upper(current_setting('transaction_isolation'))");
+/// A mark that every server has.
+pub(crate) const ANY_MARK: &str = "any";
+/// Makes a transaction wait for a lock for a short time only.
+pub(crate) const SHORT_WAIT: &str = "SET LOCAL lock_timeout = '100ms'";
+pub(crate) const USUAL_LEVEL: &str = "READ COMMITTED";

@@ -1,0 +1,98 @@
+//! The options of a transaction, as the database sees them.
+
+use std::time::Duration;
+
+use cenote_sqlx::{Isolation, TransactionOptions};
+
+use super::Rig;
+use super::world;
+
+const LEVELS: [Isolation; 4] = [
+    Isolation::ReadUncommitted,
+    Isolation::ReadCommitted,
+    Isolation::RepeatableRead,
+    Isolation::Serializable,
+];
+
+/// Has the transaction that runs this level, where the database tells it? MySQL tells it a little late.
+async fn has_level(rig: &Rig, level: &str) -> Result<bool, sqlx::Error> {
+    rig.ids().await;
+    let Some(sql) = world::LEVEL else {
+        return Ok(true);
+    };
+    for _ in 0..20 {
+        let seen: String = sqlx::query_scalar(sql).fetch_one(&rig.db).await?;
+        if seen == level {
+            return Ok(true);
+        }
+        tokio::time::sleep(Duration::from_millis(150)).await;
+    }
+    Ok(false)
+}
+
+#[tokio::test]
+async fn a_transaction_has_the_level_that_was_asked_for_and_the_next_has_its_own() {
+    let rig = Rig::with("level", |builder| builder.max_size(1)).await;
+    rig.insert(0).await.unwrap();
+
+    for asked in LEVELS {
+        for options in [
+            TransactionOptions::new().isolation(asked),
+            TransactionOptions::new().isolation(asked).read_only(),
+        ] {
+            let work = async || has_level(&rig, asked.sql()).await;
+            let seen = rig.db.transaction_with(options, work).await;
+            assert!(seen.unwrap(), "{options:?}");
+        }
+        let work = async || has_level(&rig, world::USUAL_LEVEL).await;
+        let next = rig.db.transaction(work).await;
+        assert!(next.unwrap(), "after {asked:?}");
+    }
+
+    assert_eq!(rig.db.pool().status().opened, 1);
+    rig.assert_clean().await;
+}
+
+#[tokio::test]
+async fn a_repeatable_read_sees_one_state_and_a_read_committed_what_was_committed() {
+    let rig = Rig::new("one_state").await;
+    for (first, level) in [
+        (10, Isolation::RepeatableRead),
+        (20, Isolation::ReadCommitted),
+    ] {
+        let options = TransactionOptions::new().isolation(level).read_only();
+
+        let work = rig.db.transaction_with(options, async || {
+            let before = rig.ids().await.len();
+            let outside = cenote::Scope::new();
+            outside.run(rig.insert(first)).await?;
+            Ok::<_, sqlx::Error>(rig.ids().await.len() - before)
+        });
+        let appeared = work.await.unwrap();
+
+        let one_state = level == Isolation::RepeatableRead || world::LEVEL.is_none();
+        assert_eq!(appeared, usize::from(!one_state), "{level:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_nested_transaction_takes_no_options_and_says_so() {
+    let rig = Rig::new("nested_level").await;
+    let options = TransactionOptions::new().isolation(Isolation::Serializable);
+
+    let outer = rig.db.transaction(async || {
+        rig.insert(1).await?;
+        let inner = rig
+            .db
+            .transaction_with(options, async || rig.insert(2).await);
+        assert!(matches!(
+            inner.await,
+            Err(sqlx::Error::InvalidSavePointStatement)
+        ));
+        rig.insert(3).await
+    });
+
+    outer.await.unwrap();
+    assert_eq!(rig.ids().await, [1, 3]);
+    rig.assert_clean().await;
+}
