@@ -43,32 +43,34 @@ impl Run {
         format!("{run:#}\n")
     }
 
-    /// Writes `results.json` and `chart.svg` to that folder, and the tables to its `README.md`.
+    /// Writes `results.json` and `chart.svg` to that folder, the tables to its `README.md`, and the summary to that of the folder above.
     pub fn write(&self, folder: &Path) -> Result<(), String> {
-        let readme = folder.join("README.md");
         let said = |error| format!("{}: {error}", folder.display());
-        let text = fs::read_to_string(&readme).map_err(said)?;
-        let text = between_marks(&text, &self.to_markdown())
-            .ok_or_else(|| format!("{}: the marks of the results are missing", readme.display()))?;
-        fs::write(readme, text).map_err(said)?;
+        put(&folder.join("README.md"), &self.to_markdown())?;
+        put(&folder.join("../README.md"), &self.in_short("benchmarks/"))?;
         fs::write(folder.join("results.json"), self.to_json()).map_err(said)?;
         let caption = format!("{}, {}", self.date, self.machine);
         fs::write(folder.join("chart.svg"), chart::svg(&self.lines, &caption)).map_err(said)
     }
 
-    fn to_markdown(&self) -> String {
+    /// When and on what, the chart, which lies in `folder`, and the summary.
+    fn in_short(&self, folder: &str) -> String {
         let [before, after] = &self.load;
         let quick = if self.effort.quick {
             ", a quick run"
         } else {
             ""
         };
-        let mut text = format!(
-            "{}, {}, load {before} before and {after} after{quick}.\n\n![chart](chart.svg)\n\n{}\n",
+        format!(
+            "{}, {}, load {before} before and {after} after{quick}.\n\n![chart]({folder}chart.svg)\n\n{}\n",
             self.date,
             self.machine,
             summary::summary(&self.lines)
-        );
+        )
+    }
+
+    fn to_markdown(&self) -> String {
+        let mut text = self.in_short("");
         for scenario in ALL {
             let lines = self
                 .lines
@@ -90,6 +92,15 @@ pub fn begin(effort: Effort) -> Run {
         effort,
         lines: Vec::new(),
     }
+}
+
+/// Puts it between the marks of that file.
+fn put(file: &Path, new: &str) -> Result<(), String> {
+    let said = |error| format!("{}: {error}", file.display());
+    let text = fs::read_to_string(file).map_err(said)?;
+    let text = between_marks(&text, new)
+        .ok_or_else(|| format!("{}: the marks of the results are missing", file.display()))?;
+    fs::write(file, text).map_err(said)
 }
 
 /// The text with something else between the marks. `None` if one of them is missing.
