@@ -7,7 +7,8 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::process;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread;
 use std::time::Duration;
 
@@ -54,16 +55,23 @@ pub(crate) fn rouse() {
 }
 
 impl Alarm {
+    /// That of this process: its thread does not survive a fork.
     fn get() -> &'static Self {
-        static ALARM: OnceLock<&'static Alarm> = OnceLock::new();
-        ALARM.get_or_init(|| {
-            let alarm: &'static Self = Box::leak(Box::default());
-            thread::Builder::new()
-                .name("cenote-alarm".into())
-                .spawn(|| alarm.run())
-                .expect("the operating system can start a thread");
-            alarm
-        })
+        static ALARM: Mutex<Option<(u32, &'static Alarm)>> = Mutex::new(None);
+        let mut known = ALARM.lock().unwrap_or_else(PoisonError::into_inner);
+        let process = process::id();
+        match *known {
+            Some((whose, alarm)) if whose == process => alarm,
+            _ => {
+                let alarm: &'static Self = Box::leak(Box::default());
+                thread::Builder::new()
+                    .name("cenote-alarm".into())
+                    .spawn(|| alarm.run())
+                    .expect("the operating system can start a thread");
+                *known = Some((process, alarm));
+                alarm
+            }
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, BinaryHeap<Reverse<Entry>>> {

@@ -98,7 +98,8 @@ pub fn begin(effort: Effort) -> Run {
 fn put(file: &Path, new: &str) -> Result<(), String> {
     let said = |error| format!("{}: {error}", file.display());
     let text = fs::read_to_string(file).map_err(said)?;
-    let text = between_marks(&text, new)
+    // A name like `Mutex<VecDeque>` is no tag.
+    let text = between_marks(&text, &new.replace('<', "\\<"))
         .ok_or_else(|| format!("{}: the marks of the results are missing", file.display()))?;
     fs::write(file, text).map_err(said)
 }
