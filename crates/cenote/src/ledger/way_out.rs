@@ -244,7 +244,9 @@ impl<R, F: Clone> Ledger<R, F> {
                 failing.retry_at = now + delay;
                 delay
             } else {
-                failing.retry.again(&mut self.rng)
+                // Nobody comes back before the round is over.
+                let left = failing.retry_at.saturating_duration_since(now);
+                failing.retry.again(&mut self.rng).max(left)
             };
             // A retry is not a hung open: it counts as on its way.
             self.slots[slot].since = now + delay;

@@ -145,6 +145,5 @@ async fn a_wrong_password_is_not_tried_in_a_storm_by_those_who_wait() {
     let tries = trial.proxy.counts().accepted;
     assert!((4..=24).contains(&tries), "{tries} tries");
     world::set_password(&trial.admin, "wrong").await;
-    // Each of the four has made the back-off longer for all.
     trial.assert_recovered(1, LONGEST).await;
 }
