@@ -28,9 +28,13 @@ async fn a_database_that_is_busy_is_tried_again() {
     insert.execute(&mut held).await.unwrap();
 
     let writing = tokio::spawn(write(db.clone()));
-    while db.pool().status().acquired < 5 {
-        tokio::time::sleep(Duration::from_millis(1)).await;
-    }
+    // The lock of another connection is real, and so is the wait for it.
+    let tried = tokio::time::timeout(Duration::from_secs(20), async {
+        while db.pool().status().acquired < 5 {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    });
+    tried.await.expect("it tries again and again");
     held.commit().await.unwrap();
 
     writing.await.unwrap().unwrap();

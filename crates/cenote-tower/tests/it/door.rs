@@ -59,7 +59,7 @@ async fn who_would_wait_in_vain_is_refused_before_the_handler_runs() {
         waiter.await.unwrap().unwrap();
     }
 
-    tokio::time::sleep(Duration::from_millis(20)).await; // until the next look is due
+    tokio::time::sleep(Duration::from_millis(20)).await; // the layer looks by real time: the next look is due
     assert_eq!(server.get("/").await.status, 200);
 }
 
@@ -80,7 +80,7 @@ async fn a_request_that_has_more_time_is_let_in() {
 
     for _ in 0..5 {
         assert_eq!(server.get("/").await.status, 200);
-        tokio::time::sleep(Duration::from_millis(12)).await; // until the next look is due
+        tokio::time::sleep(Duration::from_millis(12)).await; // the layer looks by real time: the next look is due
     }
     waiter.abort();
 }

@@ -276,6 +276,7 @@ async fn under_load_the_cap_holds_whatever_it_is_changed_to() {
 
     for size in (1..=LARGEST).chain((1..LARGEST).rev()).cycle().take(60) {
         pool.resize(size).unwrap();
+        // The load runs in real threads; nothing is concluded from how long this takes.
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
     for task in load {
