@@ -9,14 +9,13 @@ use std::time::Duration;
 
 use crate::error::AcquireError;
 use crate::lease::Lease;
-use crate::ledger::{Asker, Grant};
+use crate::ledger::{Asker, Grant, HELD_UP_AFTER};
 use crate::loan::Loan;
 use crate::manager::Manager;
 use crate::moment::Moment;
-use crate::observer::{Acquired, NestedAcquire};
+use crate::observer::Acquired;
 use crate::rt::{self, Owner};
 use crate::shared::{Book, Place, Shared};
-use crate::status::Holder;
 use crate::sync::thread::{self, Thread};
 use crate::tray::TrayRef;
 use crate::turn::{Rouse, Told, Turn};
@@ -68,17 +67,19 @@ impl<M: Manager + 'static> Future for Acquiring<'_, M> {
 #[inline(never)]
 fn by_book<M: Manager>(turn: &mut Turn<'_, M>, context: &mut Context<'_>) -> Poll<Told<M>> {
     let waker = context.waker();
-    let mut told = if turn.is_in_line() {
-        turn.look(waker)
-    } else {
+    let mut told = if !turn.is_in_line() {
         turn.ask(Owner::of_task(), waker)
+    } else if let Some(lease) = turn.claim() {
+        return Poll::Ready(Ok(lease));
+    } else {
+        turn.look(waker)
     };
     loop {
         if told.is_ready() {
             return told;
         }
         if turn.is_over() {
-            return Poll::Ready(turn.time_out());
+            return turn.time_out(context.waker());
         }
         if turn.sleeps(context) {
             return Poll::Pending;
@@ -104,10 +105,15 @@ pub(crate) fn acquire_blocking<M: Manager + 'static>(
         if let Poll::Ready(acquired) = told {
             return acquired.map_err(|error| *error);
         }
+        let mut pause = turn.next_look().saturating_duration_since(rt::now());
         if turn.is_over() {
-            return turn.time_out().map_err(|error| *error);
+            if let Poll::Ready(acquired) = turn.time_out(&waker) {
+                return acquired.map_err(|error| *error);
+            }
+            // It is on its way.
+            pause = HELD_UP_AFTER;
         }
-        thread::park_timeout(turn.next_look().saturating_duration_since(rt::now()));
+        thread::park_timeout(pause);
         told = turn.look(&waker);
     }
 }
@@ -138,7 +144,7 @@ pub(crate) fn try_acquire<M: Manager + 'static>(
     };
     shared.carry_out(orders, place);
     match answer {
-        Ok(grant) => Ok(grant.map(|grant| lend(shared, grant, tray, site))),
+        Ok(grant) => Ok(grant.map(|grant| lend(shared, grant, tray, asker, None))),
         Err(refusal) => Err(*shared.refused(refusal)),
     }
 }
@@ -149,21 +155,6 @@ impl Wake for Unpark {
     fn wake(self: Arc<Self>) {
         self.0.unpark();
     }
-}
-
-pub(crate) fn raise_nested<M: Manager + 'static>(
-    shared: &Shared<M>,
-    site: &'static Location<'static>,
-    holders: &[Holder],
-) {
-    let event = NestedAcquire {
-        pool: &shared.name,
-        site,
-        holders,
-    };
-    shared
-        .observers
-        .tell(|observer| observer.nested_acquire(&event));
 }
 
 /// Opens the tray of a slot that the ledger has set aside. Under the book's lock.
@@ -192,27 +183,30 @@ fn by_tray<M: Manager>(shared: &Shared<M>, site: &'static Location<'static>) -> 
     let (mut loan, uses) = shared.trays.take(site, now)?;
     loan.taken(uses, site);
     if shared.observers.any() {
-        let id = loan.lent().id;
+        let id = loan.id;
         tell_acquired(shared, id, Duration::ZERO, site);
     }
     Some(Lease::new(loan))
 }
 
+/// With `since`, to one who waited.
 #[inline]
 pub(crate) fn lend<M: Manager + 'static>(
     shared: &Arc<Shared<M>>,
-    mut grant: Grant<Box<Loan<M>>>,
+    grant: Grant<Box<Loan<M>>>,
     tray: Option<TrayRef<Loan<M>>>,
-    site: &'static Location<'static>,
+    Asker { site, owner }: Asker,
+    since: Option<Moment>,
 ) -> Lease<M> {
-    let (id, waited) = (grant.id, grant.waited);
-    let nested = grant.nested.take();
-    let lease = Lease::new(Loan::granted(shared, grant, tray, site));
-    if shared.observers.any() {
-        tell_acquired(shared, id, waited, site);
+    if tray.is_none() {
+        shared.tags.write(grant.slot, owner);
     }
-    if let Some(holders) = nested {
-        raise_nested(shared, site, &holders);
+    let loan = Loan::granted(shared, grant, tray, site);
+    let id = loan.id;
+    let lease = Lease::new(loan);
+    if shared.observers.any() {
+        let waited = since.map(|since| shared.clock.now().saturating_duration_since(since));
+        tell_acquired(shared, id, waited.unwrap_or_default(), site);
     }
     lease
 }

@@ -16,7 +16,8 @@ use crate::observer::{Observer, Observers, PoolOpened};
 use crate::pool::Pool;
 use crate::rt;
 use crate::shared::Shared;
-use crate::sync::{AtomicU64, AtomicUsize, Mutex, Ordering};
+use crate::sync::{Apart, AtomicU64, AtomicUsize, Mutex, Ordering};
+use crate::tags::Tags;
 use crate::tray::Trays;
 
 /// Builds a [`Pool`]. What is not set has the default of [`Config`].
@@ -179,14 +180,15 @@ impl<M: Manager + 'static> Builder<M> {
             hooks: self.hooks,
             observers: self.observers,
             strategy: self.strategy,
-            book: Mutex::new(Ledger::new(
+            book: Apart(Mutex::new(Ledger::new(
                 Arc::clone(&limits),
                 asks,
                 trays.len(),
                 seed,
                 rt::now(),
-            )),
+            ))),
             trays,
+            tags: Tags::for_size(limits.max_size),
             limits,
             bell: Arc::new(Bell::new()),
             handles: AtomicUsize::new(1),

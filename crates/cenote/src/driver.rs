@@ -280,7 +280,7 @@ impl<M: Manager + 'static> Duty<M> {
         self.fulfil(orders);
     }
 
-    fn fulfil(&mut self, orders: Orders) {
+    fn fulfil(&mut self, orders: Orders<Box<Loan<M>>>) {
         self.done = true;
         self.shared.carry_out(orders, Place::Task);
     }

@@ -11,7 +11,7 @@ use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use crate::driver;
-use crate::loan::{Left, Lent, Loan};
+use crate::loan::{Left, Loan};
 use crate::manager::Manager;
 use crate::rt;
 
@@ -45,27 +45,27 @@ impl<M: Manager + 'static> Lease<M> {
 
     /// The number of the resource in its pool, from 1. Never used again.
     pub fn id(this: &Self) -> u64 {
-        this.lent().id
+        this.loan().id
     }
 
     /// When the resource was opened.
     pub fn opened_at(this: &Self) -> Instant {
-        this.lent().opened_at.instant()
+        this.loan().opened_at().instant()
     }
 
     /// How old the resource is.
     pub fn age(this: &Self) -> Duration {
-        rt::now().saturating_duration_since(this.lent().opened_at)
+        rt::now().saturating_duration_since(this.loan().opened_at())
     }
 
     /// How often it has been lent, this time included.
     pub fn uses(this: &Self) -> u64 {
-        this.lent().uses
+        this.loan().uses
     }
 
     /// Where this lease was acquired.
     pub fn site(this: &Self) -> &'static Location<'static> {
-        this.lent().site
+        this.loan().site
     }
 
     /// Says what this lease is for: shown wherever its holder is named.
@@ -153,10 +153,6 @@ impl<M: Manager + 'static> Lease<M> {
             .as_ref()
             .expect("a lease has its resource until it ends")
     }
-
-    fn lent(&self) -> &Lent<M> {
-        self.loan().lent()
-    }
 }
 
 /// Lets others run first.
@@ -240,8 +236,8 @@ impl<M: Manager + 'static> AsMut<M::Resource> for Lease<M> {
 impl<M: Manager<Resource: fmt::Debug> + 'static> fmt::Debug for Lease<M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Lease")
-            .field("id", &self.lent().id)
-            .field("site", &format_args!("{}", self.lent().site))
+            .field("id", &self.loan().id)
+            .field("site", &format_args!("{}", self.loan().site))
             .field("resource", &self.loan().resource)
             .finish_non_exhaustive()
     }

@@ -15,6 +15,7 @@ mod guarded;
 mod hooks;
 #[cfg(feature = "serde")]
 mod humane;
+mod kept;
 mod lease;
 mod ledger;
 mod loan;
@@ -32,6 +33,7 @@ mod scope;
 mod shared;
 mod status;
 mod sync;
+mod tags;
 mod tick;
 mod tray;
 mod turn;

@@ -6,28 +6,23 @@ use std::time::Duration;
 
 use crate::breaker::{BreakerState, Failure};
 use crate::guarded::{Mishap, guarded_now};
-use crate::ledger::{Condition, Grant, Label, Manner, Orders, SlotNo, Work};
+use crate::ledger::{Condition, Grant, Label, Manner, Orders, Resource, SlotNo, Work};
 use crate::manager::Manager;
 use crate::moment::Moment;
 use crate::observer::{Callback, CallbackFailed, Detached, Discarded, Released, ReturnedLate};
 use crate::rt;
-use crate::shared::{Evidence, Place, Shared};
+use crate::shared::{Book, Evidence, Place, Shared};
 use crate::tray::TrayRef;
 
 pub(crate) struct Loan<M: Manager + 'static> {
     pub(crate) resource: M::Resource,
-    /// Present while it is lent, or lies on a tray.
-    lent: Option<Lent<M>>,
-}
-
-/// About the lease.
-pub(crate) struct Lent<M: Manager + 'static> {
-    pub(crate) shared: Arc<Shared<M>>,
+    /// Present while it is lent, or lies on a tray. It goes from hand to hand: to count references is what costs most where many cores are
+    /// at it.
+    pool: Option<Arc<Shared<M>>>,
     /// Present if it was set aside.
     tray: Option<TrayRef<Loan<M>>>,
     slot: SlotNo,
     pub(crate) id: u64,
-    pub(crate) opened_at: Moment,
     pub(crate) uses: u64,
     pub(crate) site: &'static Location<'static>,
 }
@@ -42,61 +37,69 @@ pub(crate) enum Left<M: Manager + 'static> {
 }
 
 impl<M: Manager + 'static> Loan<M> {
+    #[track_caller]
     pub(crate) fn new(resource: M::Resource) -> Box<Self> {
         Box::new(Self {
             resource,
-            lent: None,
+            pool: None,
+            tray: None,
+            // The ledger tells when it has it.
+            slot: 0,
+            id: 0,
+            uses: 0,
+            site: Location::caller(),
         })
     }
 
     /// The ledger has granted it. With `tray`, it is set aside.
     #[inline]
     pub(crate) fn granted(
-        shared: &Arc<Shared<M>>,
+        pool: &Arc<Shared<M>>,
         grant: Grant<Box<Self>>,
         tray: Option<TrayRef<Loan<M>>>,
         site: &'static Location<'static>,
     ) -> Box<Self> {
         let mut loan = grant.resource;
-        loan.lent = Some(Lent {
-            shared: Arc::clone(shared),
-            tray,
-            slot: grant.slot,
-            id: grant.id,
-            opened_at: grant.opened_at,
-            uses: grant.uses,
-            site,
-        });
+        if loan.pool.is_none() {
+            loan.pool = Some(Arc::clone(pool));
+        }
+        loan.tray = tray;
+        loan.taken(grant.uses, site);
         loan
     }
 
-    /// It was taken from its tray, for the `uses`th time.
+    /// It was taken, for the `uses`th time.
+    #[inline]
     pub(crate) fn taken(&mut self, uses: u64, site: &'static Location<'static>) {
-        if let Some(lent) = &mut self.lent {
-            lent.uses = uses;
-            lent.site = site;
-        }
+        self.uses = uses;
+        self.site = site;
     }
 
-    /// It goes back to the ledger.
-    pub(crate) fn shelve(&mut self) {
-        self.lent = None;
+    /// Does it come straight from another user?
+    #[inline]
+    pub(crate) fn is_handed_over(&self) -> bool {
+        self.pool.is_some()
     }
 
-    pub(crate) fn lent(&self) -> &Lent<M> {
-        self.lent
+    fn pool(&self) -> &Arc<Shared<M>> {
+        self.pool
             .as_ref()
-            .expect("bug: what is lent knows about its lease")
+            .expect("bug: what is lent knows its pool")
+    }
+
+    pub(crate) fn opened_at(&self) -> Moment {
+        self.pool().lock_as_is().opened_at(self.slot)
     }
 
     pub(crate) fn label(&self, label: Label) {
-        let lent = self.lent();
-        let label = match &lent.tray {
+        let label = match &self.tray {
             Some(tray) => tray.label(label),
             None => Err(label),
         };
         if let Err(label) = label {
-            let before = lent.shared.lock_as_is().set_label(lent.slot, Some(label));
+            let mut book = self.pool().lock_as_is();
+            let before = book.set_label(self.slot, Some(label));
+            drop(book);
             drop(before);
         }
     }
@@ -104,8 +107,10 @@ impl<M: Manager + 'static> Loan<M> {
     /// What does it look like? User code, so it may panic; then nobody can tell, and it is broken.
     #[inline]
     fn inspect(&mut self) -> Condition {
-        let Self { resource, lent } = self;
-        let Some(Lent { shared, id, .. }) = lent else {
+        let Self {
+            resource, pool, id, ..
+        } = self;
+        let Some(shared) = pool else {
             return Condition::Broken;
         };
         let Shared {
@@ -162,17 +167,30 @@ impl<M: Manager + 'static> Loan<M> {
 
     #[inline(never)]
     fn come_home(mut self: Box<Self>, condition: Condition, manner: Manner) -> Left<M> {
-        let lent = self.lent.take().expect("bug: a lease ends once");
-        let shared = &lent.shared;
-        let now = shared.clock.now();
+        let shared = self.pool.take().expect("bug: a lease ends once");
+        let Self { slot, id, site, .. } = *self;
+        let now = shared.clock.glance();
         let mut orders = Orders::default();
+        let aside = self.untag(&shared);
         let returned = {
             let mut book = shared.lock_as_is();
-            lent.fetch(&mut book);
-            book.give_back(lent.slot, self, condition, manner, now, &mut orders)
+            if aside {
+                self.fetch(&shared, &mut book);
+            }
+            book.give_back(slot, self, condition, manner, now, &mut orders)
         };
+        if orders.is_one_letter() && !shared.is_watched() {
+            hand_over(shared, orders);
+            return Left::Way;
+        }
         if shared.observers.any() {
-            lent.tell(condition, returned.held, returned.late);
+            tell_released(&shared, id, site, returned.held);
+            if condition == Condition::Discarded {
+                tell_discarded(&shared, id, site);
+            }
+            if returned.late {
+                tell_late(&shared, id, site, returned.held);
+            }
         }
         let served = orders.wakes();
         shared.obey(&mut orders, Place::Drop);
@@ -188,21 +206,32 @@ impl<M: Manager + 'static> Loan<M> {
             Condition::Broken | Condition::Dirty { .. } | Condition::Discarded => {}
         }
         match returned.work {
-            Some(work) => Left::Work(lent.shared, work),
+            Some(work) => Left::Work(shared, work),
             None if served => Left::Way,
             None => Left::Nothing,
         }
     }
 
+    /// It is lent no more, as far as the tags know. Answers with whether it was set aside.
+    #[inline]
+    fn untag(&self, shared: &Shared<M>) -> bool {
+        let aside = self.tray.is_some();
+        if !aside {
+            shared.tags.clear(self.slot);
+        }
+        aside
+    }
+
+    /// What happens next is the ledger's business.
+    fn fetch(&self, shared: &Shared<M>, book: &mut Book<M>) {
+        shared.fetch_one(book, self.slot);
+        shared.tags.clear(self.slot);
+    }
+
     /// Lays it on its tray; or here it is again, for the ledger.
     #[inline]
     fn lay_back(self: Box<Self>) -> Option<Box<Self>> {
-        let Some(Lent {
-            shared,
-            tray: Some(tray),
-            ..
-        }) = &self.lent
-        else {
+        let (Some(shared), Some(tray)) = (&self.pool, &self.tray) else {
             return Some(self);
         };
         if shared.is_watched() {
@@ -216,18 +245,11 @@ impl<M: Manager + 'static> Loan<M> {
 
     #[cold]
     fn lay_back_and_tell(self: Box<Self>) -> Option<Box<Self>> {
-        let Some(Lent {
-            shared,
-            tray: Some(tray),
-            id,
-            site,
-            ..
-        }) = &self.lent
-        else {
+        let (Some(shared), Some(tray)) = (&self.pool, &self.tray) else {
             return Some(self);
         };
         let (tray, shared) = (TrayRef::clone(tray), Arc::clone(shared));
-        let (id, site) = (*id, *site);
+        let Self { id, site, .. } = *self;
         let now = shared.clock.glance();
         match tray.lay_back(self, now) {
             Err(loan) => Some(loan),
@@ -244,17 +266,19 @@ impl<M: Manager + 'static> Loan<M> {
 
     /// Leaves the pool for good.
     pub(crate) fn detach(mut self) -> M::Resource {
-        let lent = self.lent.take().expect("bug: a lease ends once");
-        let shared = &lent.shared;
+        let shared = self.pool.take().expect("bug: a lease ends once");
+        let aside = self.untag(&shared);
         let orders = {
             let mut book = shared.lock_as_is();
-            lent.fetch(&mut book);
-            book.detach(lent.slot, rt::now())
+            if aside {
+                self.fetch(&shared, &mut book);
+            }
+            book.detach(self.slot, rt::now())
         };
         let event = Detached {
             pool: &shared.name,
-            id: lent.id,
-            site: lent.site,
+            id: self.id,
+            site: self.site,
         };
         shared.observers.tell(|observer| observer.detached(&event));
         shared.carry_out(orders, Place::Drop);
@@ -262,31 +286,31 @@ impl<M: Manager + 'static> Loan<M> {
     }
 }
 
-impl<M: Manager + 'static> Lent<M> {
-    /// What happens next is the ledger's business.
-    fn fetch(&self, book: &mut crate::shared::Book<M>) {
-        if self.tray.is_some() {
-            self.shared.fetch_one(book, self.slot);
-        }
+impl<M: Manager + 'static> Resource for Box<Loan<M>> {
+    fn opened(&mut self, slot: SlotNo, id: u64) {
+        self.slot = slot;
+        self.id = id;
     }
 
-    fn tell(&self, condition: Condition, held: Duration, late: bool) {
-        let (pool, id, site) = (&*self.shared.name, self.id, self.site);
-        let observers = &self.shared.observers;
-        tell_released(&self.shared, id, site, held);
-        if condition == Condition::Discarded {
-            observers.tell(|observer| observer.discarded(&Discarded { pool, id, site }));
-        }
-        if late {
-            observers.tell(|observer| {
-                observer.returned_late(&ReturnedLate {
-                    pool,
-                    id,
-                    held,
-                    site,
-                })
-            });
-        }
+    fn shelve(&mut self) {
+        self.pool = None;
+    }
+}
+
+/// Straight to the next, who gets the reference to the pool with it.
+#[inline]
+fn hand_over<M: Manager>(pool: Arc<Shared<M>>, mut orders: Orders<Box<Loan<M>>>) {
+    if let Some(mut letter) = orders.letter() {
+        letter.grant.resource.pool = Some(pool);
+        letter.deliver(refused);
+    }
+    orders.call_all(|_| unreachable!("bug: it was one letter"));
+}
+
+#[cold]
+fn refused<M: Manager>(mut grant: Grant<Box<Loan<M>>>) {
+    if let Some(pool) = grant.resource.pool.take() {
+        pool.refused_grant(grant);
     }
 }
 
@@ -316,4 +340,36 @@ fn tell_released<M: Manager + 'static>(
         site,
     };
     shared.observers.tell(|observer| observer.released(&event));
+}
+
+#[cold]
+fn tell_discarded<M: Manager + 'static>(
+    shared: &Shared<M>,
+    id: u64,
+    site: &'static Location<'static>,
+) {
+    let event = Discarded {
+        pool: &shared.name,
+        id,
+        site,
+    };
+    shared.observers.tell(|observer| observer.discarded(&event));
+}
+
+#[cold]
+fn tell_late<M: Manager + 'static>(
+    shared: &Shared<M>,
+    id: u64,
+    site: &'static Location<'static>,
+    held: Duration,
+) {
+    let event = ReturnedLate {
+        pool: &shared.name,
+        id,
+        held,
+        site,
+    };
+    shared
+        .observers
+        .tell(|observer| observer.returned_late(&event));
 }

@@ -13,13 +13,14 @@ use crate::driver;
 use crate::error::{AcquireError, OpenError};
 use crate::guarded::guarded_now;
 use crate::hooks::Hooks;
-use crate::ledger::{Ledger, Orders, Refusal, SlotNo};
+use crate::ledger::{Circle, Grant, Ledger, Orders, Refusal, Resource, SlotNo};
 use crate::loan::Loan;
 use crate::manager::Manager;
 use crate::moment::Moment;
-use crate::observer::{BreakerChanged, Leaked, Observers, PoolClosed};
+use crate::observer::{BreakerChanged, Leaked, NestedAcquire, Observers, PoolClosed};
 use crate::rt;
-use crate::sync::{AtomicUsize, Mutex, MutexGuard, PoisonError};
+use crate::sync::{Apart, AtomicUsize, Mutex, MutexGuard, PoisonError};
+use crate::tags::Tags;
 use crate::tray::Trays;
 
 pub(crate) type Book<M> = Ledger<Box<Loan<M>>, OpenError<<M as Manager>::Error>>;
@@ -34,9 +35,10 @@ pub(crate) struct Shared<M: Manager + 'static> {
     /// Must something be done with every resource that comes back?
     pub(crate) works_on_return: bool,
     pub(crate) trays: Trays<Loan<M>>,
+    pub(crate) tags: Tags,
     /// What the trays tell the time by.
     pub(crate) clock: Clock,
-    pub(crate) book: Mutex<Book<M>>,
+    pub(crate) book: Apart<Mutex<Book<M>>>,
     pub(crate) bell: Arc<Bell<M>>,
     /// How many `Pool` handles there are. When the last one goes, the pool closes; leases may outlive it.
     pub(crate) handles: AtomicUsize,
@@ -83,7 +85,7 @@ impl<M: Manager + 'static> Shared<M> {
 
     /// The ledger as it is: for what does not depend on the slots that are set aside.
     pub(crate) fn lock_as_is(&self) -> MutexGuard<'_, Book<M>> {
-        self.book.lock().unwrap_or_else(PoisonError::into_inner)
+        self.book.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The ledger, for one who asks for a resource.
@@ -106,29 +108,47 @@ impl<M: Manager + 'static> Shared<M> {
     /// Under the book's lock, so that nobody sees it neither here nor there.
     pub(crate) fn fetch_one(&self, book: &mut Book<M>, slot: SlotNo) {
         if let Some(mut fetched) = self.trays.close(slot) {
-            if let Some(loan) = &mut fetched.resource {
-                loan.shelve();
+            match &mut fetched.resource {
+                Some(loan) => loan.shelve(),
+                None => self.tags.write(slot, fetched.asker.owner),
             }
             book.fetched(slot, fetched);
         }
     }
 
     /// Does what the ledger ordered. The lock is not held.
-    pub(crate) fn carry_out(self: &Arc<Self>, mut orders: Orders, place: Place) {
+    pub(crate) fn carry_out(self: &Arc<Self>, mut orders: Orders<Box<Loan<M>>>, place: Place) {
         self.obey(&mut orders, place);
     }
 
     /// The same, in place: for those who are in a hurry.
     #[inline]
-    pub(crate) fn obey(self: &Arc<Self>, orders: &mut Orders, place: Place) {
-        orders.wake_all();
+    pub(crate) fn obey(self: &Arc<Self>, orders: &mut Orders<Box<Loan<M>>>, place: Place) {
+        orders.call_all(|grant| self.refused_grant(grant));
         if orders.has_more() {
             self.carry_out_more(orders, place);
         }
     }
 
+    /// One for whom it was is gone. The next may have it.
     #[cold]
-    fn carry_out_more(self: &Arc<Self>, orders: &Orders, place: Place) {
+    pub(crate) fn refused_grant(self: &Arc<Self>, grant: Grant<Box<Loan<M>>>) {
+        let orders = self.lock_as_is().refused(grant, rt::now());
+        self.carry_out(orders, Place::Drop);
+    }
+
+    pub(crate) fn tell_of(&self, circle: &Circle) {
+        let event = NestedAcquire {
+            pool: &self.name,
+            site: circle.site,
+            holders: &circle.holders,
+        };
+        self.observers
+            .tell(|observer| observer.nested_acquire(&event));
+    }
+
+    #[cold]
+    fn carry_out_more(self: &Arc<Self>, orders: &Orders<Box<Loan<M>>>, place: Place) {
         if orders.owed {
             match place {
                 Place::Task => self.do_owed_work(),
@@ -140,6 +160,9 @@ impl<M: Manager + 'static> Shared<M> {
         }
         if let Some(at) = orders.alarm {
             alarm::set(at, self);
+        }
+        if let Some(circle) = &orders.circle {
+            self.tell_of(circle);
         }
         if orders.waste {
             let waste = self.lock_as_is().take_waste();
@@ -162,7 +185,7 @@ impl<M: Manager + 'static> Shared<M> {
     /// each may be on a runtime that nobody drives. If there is none, the next one who comes does it.
     pub(crate) fn ask_for_help(self: &Arc<Self>) {
         let mut orders = self.lock_as_is().call_helpers();
-        orders.wake_all();
+        orders.call_all(|grant| self.refused_grant(grant));
         self.bell.ring(Some(Arc::clone(self)));
     }
 
@@ -307,7 +330,7 @@ impl<M: Manager + 'static> Shared<M> {
 impl<M: Manager + 'static> Alarmed for Shared<M> {
     fn alarm(&self, at: Moment, now: Moment) -> Option<Moment> {
         let (next, mut orders) = self.lock_as_is().alarm(at, now);
-        orders.wake_all();
+        orders.call_all(|_| unreachable!("bug: the alarm serves nobody"));
         next
     }
 }

@@ -2,7 +2,12 @@
 
 pub(crate) use std::sync::PoisonError;
 /// The standard library's in both worlds: a counter that nothing waits for.
-pub(crate) use std::sync::atomic::AtomicU64;
+pub(crate) use std::sync::atomic::{AtomicU16, AtomicU64};
+
+/// On cache lines of its own, so that whoever writes to it slows down nobody who reads its neighbours.
+#[derive(Debug)]
+#[repr(align(64))]
+pub(crate) struct Apart<T>(pub(crate) T);
 
 #[cfg(not(cenote_model))]
 pub(crate) use std::{

@@ -9,7 +9,7 @@ use std::time::Duration;
 use crate::alarm;
 use crate::moment::Moment;
 use crate::rt;
-use crate::sync::{AtomicU64, Ordering};
+use crate::sync::{Apart, AtomicU64, Ordering};
 
 /// How often the time is written down: as often as most kernels do for their coarse clock.
 pub(crate) const PACE: Duration = Duration::from_millis(4);
@@ -26,15 +26,11 @@ const OFTEN: Duration = Duration::from_millis(50);
 /// A tick that is older than this was left behind: by a thread that did not survive a fork, or is not allowed to run.
 const LOST: Duration = Duration::from_millis(100);
 
-/// On a cache line of its own.
-#[repr(align(64))]
-struct Line(AtomicU64);
-
 /// In nanoseconds; zero while nothing ticks.
-static TICK: Line = Line(AtomicU64::new(0));
+static TICK: Apart<AtomicU64> = Apart(AtomicU64::new(0));
 
 /// Until when it ticks.
-static UNTIL: Line = Line(AtomicU64::new(0));
+static UNTIL: Apart<AtomicU64> = Apart(AtomicU64::new(0));
 
 thread_local! {
     /// How many readings are left until this thread looks at the clock, and what it showed then.

@@ -13,6 +13,7 @@ use std::mem;
 use std::panic::Location;
 use std::sync::OnceLock;
 
+use crate::kept::{self, Kept};
 use crate::ledger::{Asker, Fetched, Label, SlotNo, Terms};
 use crate::moment::{Moment, nanoseconds};
 use crate::rt::{Home, Owner};
@@ -40,14 +41,17 @@ struct Open<R> {
     since: Moment,
     used_at: Moment,
     uses: u64,
-    released: u64,
+    /// It was laid back at least once.
+    came_back: bool,
+}
+
+impl<R> Default for Tray<R> {
+    fn default() -> Self {
+        Self(Latch::new(None))
+    }
 }
 
 impl<R> Tray<R> {
-    fn new() -> Self {
-        Self(Latch::new(None))
-    }
-
     fn open(&self, terms: Terms, asker: Asker, uses: u64, now: Moment) {
         let before = self.0.lock().replace(Open {
             resource: None,
@@ -60,7 +64,7 @@ impl<R> Tray<R> {
             since: now,
             used_at: now,
             uses,
-            released: 0,
+            came_back: false,
         });
         debug_assert!(before.is_none(), "bug: a tray was opened twice");
     }
@@ -72,9 +76,8 @@ impl<R> Tray<R> {
             asker: open.asker,
             label: open.label,
             since: open.since,
-            used_at: (open.released > 0).then_some(open.used_at),
+            used_at: open.came_back.then_some(open.used_at),
             uses: open.uses,
-            released: open.released,
         })
     }
 
@@ -103,7 +106,7 @@ impl<R> Tray<R> {
         };
         open.resource = Some(resource);
         open.used_at = now;
-        open.released += 1;
+        open.came_back = true;
         let since = open.since;
         if open.label.is_some() {
             let label = open.label.take();
@@ -184,7 +187,7 @@ impl<R: Send + 'static> Trays<R> {
         uses: u64,
         now: Moment,
     ) -> TrayRef<R> {
-        let tray = TrayRef::clone(self.trays[slot].get_or_init(spare::take));
+        let tray = TrayRef::clone(self.trays[slot].get_or_init(kept::take));
         tray.open(terms, asker, uses, now);
         self.open.fetch_add(1, Ordering::Relaxed);
         tray
@@ -234,60 +237,11 @@ impl<R: Send + 'static> Trays<R> {
     }
 }
 
-/// A tray stays where it is for the life of the program, so that one who lays something back need not keep the pool alive meanwhile: the
-/// reference that did goes onto it. A pool that ends leaves its trays to the next.
-#[cfg(not(cenote_model))]
-pub(crate) type TrayRef<R> = &'static Tray<R>;
-
-#[cfg(not(cenote_model))]
-mod spare {
-    use std::any::{Any, TypeId};
-    use std::collections::BTreeMap;
-
-    use super::{Tray, TrayRef};
-    use crate::sync::{Mutex, PoisonError};
-
-    /// By what lies on them: a list of trays each.
-    static SPARE: Mutex<BTreeMap<TypeId, Box<dyn Any + Send>>> = Mutex::new(BTreeMap::new());
-
-    pub(super) fn take<R: Send + 'static>() -> TrayRef<R> {
-        with_spare(Vec::pop).unwrap_or_else(|| Box::leak(Box::new(Tray::new())))
-    }
-
-    pub(super) fn leave<R: Send + 'static>(trays: impl Iterator<Item = TrayRef<R>>) {
-        with_spare(|spare| spare.extend(trays));
-    }
-
-    fn with_spare<R: Send + 'static, T>(change: impl FnOnce(&mut Vec<TrayRef<R>>) -> T) -> T {
-        let mut spare = SPARE.lock().unwrap_or_else(PoisonError::into_inner);
-        let list = spare
-            .entry(TypeId::of::<R>())
-            .or_insert_with(|| Box::new(Vec::<TrayRef<R>>::new()));
-        let list = list
-            .downcast_mut()
-            .expect("bug: trays are kept by what lies on them");
-        change(list)
-    }
-}
-
-/// What belongs to one run of a model must not be seen by the next.
-#[cfg(cenote_model)]
-pub(crate) type TrayRef<R> = std::sync::Arc<Tray<R>>;
-
-#[cfg(cenote_model)]
-mod spare {
-    use super::{Tray, TrayRef};
-
-    pub(super) fn take<R>() -> TrayRef<R> {
-        TrayRef::new(Tray::new())
-    }
-
-    pub(super) fn leave<R>(_: impl Iterator<Item = TrayRef<R>>) {}
-}
+pub(crate) type TrayRef<R> = Kept<Tray<R>>;
 
 impl<R: Send + 'static> Drop for Trays<R> {
     fn drop(&mut self) {
         let trays = mem::take(&mut self.trays);
-        spare::leave(trays.into_iter().filter_map(OnceLock::into_inner));
+        kept::leave(trays.into_iter().filter_map(OnceLock::into_inner));
     }
 }

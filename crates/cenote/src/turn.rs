@@ -6,10 +6,12 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-use crate::acquire::{Patience, lend, raise_nested, set_aside};
+use crate::acquire::{Patience, lend, set_aside};
 use crate::error::{AcquireError, OpenError, TimedOut};
 use crate::lease::Lease;
-use crate::ledger::{Answer, Asker, Claim, HELD_UP_AFTER, Orders, Report, Ticket};
+use crate::ledger::{
+    Answer, Asker, Claim, Grant, HELD_UP_AFTER, MailboxRef, Orders, Report, Ticket,
+};
 use crate::loan::Loan;
 use crate::manager::Manager;
 use crate::moment::Moment;
@@ -32,17 +34,22 @@ pub(crate) enum Rouse {
 /// What a turn comes to. In a box, for it passes through many hands, and an error is large and rare.
 pub(crate) type Told<M> = Result<Lease<M>, Box<AcquireError<<M as Manager>::Error>>>;
 
+type Joined<M> = (Ticket, MailboxRef<Box<Loan<M>>>);
+
 /// A place in line, once it was asked for. Dropped before its end, it passes on what it was about to get.
 pub(crate) struct Turn<'a, M: Manager + 'static> {
     pub(crate) shared: &'a Arc<Shared<M>>,
     pub(crate) site: &'static Location<'static>,
     patience: Patience,
     rouse: Rouse,
-    place: Option<InLine>,
+    place: Option<InLine<M>>,
 }
 
-struct InLine {
+struct InLine<M: Manager + 'static> {
     ticket: Ticket,
+    /// What is granted comes here.
+    mailbox: MailboxRef<Box<Loan<M>>>,
+    owner: Option<Owner>,
     times: Times,
     /// Of one who is not woken by the alarm.
     timer: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
@@ -50,6 +57,7 @@ struct InLine {
 
 #[derive(Clone, Copy)]
 struct Times {
+    since: Moment,
     deadline: Moment,
     /// When the ledger was asked last.
     looked_at: Moment,
@@ -92,36 +100,63 @@ impl<'a, M: Manager + 'static> Turn<'a, M> {
         let asker = Asker { site, owner };
         let mut times = self.read_clock();
         let mut orders = Orders::default();
+        // Wakers are foreign code.
+        let mut left = Some(waker.clone());
         let (answer, tray);
         {
             let mut book = shared.lock_to_ask(times.looked_at);
             if book.begins_line() && shared.clock.doubt() {
                 times = self.read_clock();
             }
-            let now = times.looked_at;
-            answer = book.request(asker, waker, self.look_at(&times), now, &mut orders);
+            let (now, look_at) = (times.looked_at, self.look_at(&times));
+            if let Some(joined) = book.join_line(asker, &mut left, look_at, now, &mut orders) {
+                drop(book);
+                self.wait(joined, times, asker);
+                shared.obey(&mut orders, Place::Task);
+                return Poll::Pending;
+            }
+            answer = book.request(asker, &mut left, look_at, now, &mut orders);
             tray = match &answer {
                 Answer::Granted(grant) => set_aside(shared, &book, grant, asker, now),
                 Answer::Wait { .. } | Answer::Refused(_) => None,
             };
         }
         let asked = match answer {
-            Answer::Wait { ticket, nested } => {
-                self.place = Some(InLine {
-                    ticket,
-                    times,
-                    timer: None,
-                });
-                if let Some(holders) = nested {
-                    raise_nested(shared, site, &holders);
-                }
+            Answer::Wait { ticket, mailbox } => {
+                self.wait((ticket, mailbox), times, asker);
                 Poll::Pending
             }
-            Answer::Granted(grant) => Poll::Ready(Ok(lend(shared, grant, tray, site))),
+            Answer::Granted(grant) => Poll::Ready(Ok(lend(shared, grant, tray, asker, None))),
             Answer::Refused(refusal) => Poll::Ready(Err(shared.refused(refusal))),
         };
         shared.obey(&mut orders, Place::Task);
         asked
+    }
+
+    /// Now it is in line.
+    #[inline]
+    fn wait(&mut self, joined: Joined<M>, times: Times, asker: Asker) {
+        let (ticket, mailbox) = joined;
+        self.place = Some(InLine {
+            ticket,
+            mailbox,
+            owner: asker.owner,
+            times,
+            timer: None,
+        });
+        if let Some(owner) = asker.owner {
+            if self.shared.tags.may_hold(owner) {
+                self.look_for_circle(asker, times.looked_at);
+            }
+        }
+    }
+
+    #[cold]
+    fn look_for_circle(&self, asker: Asker, now: Moment) {
+        let circle = self.shared.lock().closes_circle(asker, now);
+        if let Some(circle) = circle {
+            self.shared.tell_of(&circle);
+        }
     }
 
     fn read_clock(&mut self) -> Times {
@@ -141,12 +176,13 @@ impl<'a, M: Manager + 'static> Turn<'a, M> {
             self.rouse = Rouse::Themselves;
         }
         Times {
+            since: looked_at,
             deadline,
             looked_at,
         }
     }
 
-    fn place(&self) -> &InLine {
+    fn place(&self) -> &InLine<M> {
         self.place.as_ref().expect("bug: a turn ends once")
     }
 
@@ -190,13 +226,36 @@ impl<'a, M: Manager + 'static> Turn<'a, M> {
         (self.rouse == Rouse::Alarm).then(|| times.next_look())
     }
 
+    /// Is something in the mailbox? Then it is theirs, and the ledger need not be asked.
+    #[inline]
+    pub(crate) fn claim(&mut self) -> Option<Lease<M>> {
+        let InLine {
+            ticket, mailbox, ..
+        } = self.place();
+        let grant = mailbox.claim(ticket.serial)?;
+        if !grant.resource.is_handed_over() {
+            // Nobody is in a hurry, and the seat is free for the next.
+            self.shared.lock_as_is().note_claim(*ticket, grant.slot);
+        }
+        Some(self.take(grant))
+    }
+
+    #[inline]
+    fn take(&mut self, grant: Grant<Box<Loan<M>>>) -> Lease<M> {
+        let InLine { owner, times, .. } = self.place();
+        let (owner, since) = (*owner, times.since);
+        let site = self.site;
+        self.place = None;
+        lend(self.shared, grant, None, Asker { site, owner }, Some(since))
+    }
+
     /// Is it served by now? And does somebody keep the pool up?
     pub(crate) fn look(&mut self, waker: &Waker) -> Poll<Told<M>> {
         upkeep::start(self.shared);
         let now = self.shared.clock.now();
         let place = self.place.as_mut().expect("bug: a turn ends once");
         place.times.looked_at = now;
-        let InLine { ticket, times, .. } = *place;
+        let (ticket, times) = (place.ticket, place.times);
         let look_at = self.look_at(&times);
         let mut orders = Orders::default();
         let claim = {
@@ -208,14 +267,15 @@ impl<'a, M: Manager + 'static> Turn<'a, M> {
         acquired
     }
 
-    pub(crate) fn time_out(&mut self) -> Told<M> {
+    /// Its time is over. What was granted at the last moment may still be on its way; then `waker` is woken.
+    pub(crate) fn time_out(&mut self, waker: &Waker) -> Poll<Told<M>> {
         let now = rt::now();
         let ticket = self.place().ticket;
-        let (told, orders) = self.shared.lock().time_out(ticket, now);
-        let acquired = match told {
+        let (told, orders) = self.shared.lock().time_out(ticket, waker, now);
+        let acquired = told.map(|told| match told {
             Ok(claim) => self.hear(claim),
             Err(report) => Err(Box::new(self.timed_out(*report))),
-        };
+        });
         self.shared.carry_out(orders, Place::Task);
         acquired
     }
@@ -223,10 +283,12 @@ impl<'a, M: Manager + 'static> Turn<'a, M> {
     /// The end of the turn. A lease is made of the grant before anything else happens, so that it cannot be lost.
     #[inline]
     fn hear(&mut self, claim: Claim<Box<Loan<M>>, Failed<M>>) -> Told<M> {
-        self.place = None;
         match claim {
-            Ok(grant) => Ok(lend(self.shared, grant, None, self.site)),
-            Err(refusal) => Err(self.shared.refused(refusal)),
+            Ok(grant) => Ok(self.take(grant)),
+            Err(refusal) => {
+                self.place = None;
+                Err(self.shared.refused(refusal))
+            }
         }
     }
 

@@ -9,6 +9,7 @@ use std::time::Duration;
 use crate::breaker::BreakerState;
 use crate::config::ConfigError;
 use crate::ledger::{Orders, Outcome};
+use crate::loan::Loan;
 use crate::manager::Manager;
 use crate::observer::Resized;
 use crate::pool::Pool;
@@ -287,7 +288,7 @@ impl<M: Manager + 'static> Pool<M> {
     }
 
     /// One call to the ledger, and its orders carried out.
-    fn order<T>(&self, call: impl FnOnce(&mut Book<M>) -> (T, Orders)) -> T {
+    fn order<T>(&self, call: impl FnOnce(&mut Book<M>) -> (T, Orders<Box<Loan<M>>>)) -> T {
         let (answer, orders) = call(&mut self.shared.lock());
         self.shared.carry_out(orders, Place::here());
         answer

@@ -1,11 +1,11 @@
 //! The alarm's part of the ledger: when somebody must be woken to look again.
 
-use super::{Ledger, Orders};
+use super::{Ledger, Orders, Resource};
 use crate::moment::Moment;
 
-impl<R, F: Clone> Ledger<R, F> {
+impl<R: Resource, F: Clone> Ledger<R, F> {
     /// One who waits must be woken by then.
-    pub(super) fn set_alarm(&mut self, look_at: Option<Moment>, orders: &mut Orders) {
+    pub(super) fn set_alarm(&mut self, look_at: Option<Moment>, orders: &mut Orders<R>) {
         let Some(at) = look_at else { return };
         if self.alarm_at.is_none_or(|set| at < set) {
             self.alarm_at = look_at;
@@ -15,7 +15,7 @@ impl<R, F: Clone> Ledger<R, F> {
 
     /// The alarm that was set for `at` goes off: wakes whoever must look again. Answers with when it must go off next. One that was
     /// set before it for later means nothing any more.
-    pub(crate) fn alarm(&mut self, at: Moment, now: Moment) -> (Option<Moment>, Orders) {
+    pub(crate) fn alarm(&mut self, at: Moment, now: Moment) -> (Option<Moment>, Orders<R>) {
         let mut orders = Orders::default();
         if self.alarm_at != Some(at) {
             return (None, orders);

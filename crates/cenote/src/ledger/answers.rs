@@ -3,20 +3,19 @@
 use std::panic::Location;
 use std::time::Duration;
 
+use super::mailbox::MailboxRef;
 use super::slot::SlotNo;
 use super::{Report, Ticket};
-use crate::moment::Moment;
-use crate::status::Holder;
 
 /// The answer to a request.
 #[derive(Debug)]
-pub(crate) enum Answer<R, F> {
+pub(crate) enum Answer<R: 'static, F> {
     /// Served at once.
     Granted(Grant<R>),
-    /// In line. If this closed a circle of holders who all wait for this pool, here they are.
+    /// In line. What is granted comes to the mailbox.
     Wait {
         ticket: Ticket,
-        nested: Option<Vec<Holder>>,
+        mailbox: MailboxRef<R>,
     },
     /// Not even in line.
     Refused(Refusal<F>),
@@ -27,14 +26,9 @@ pub(crate) enum Answer<R, F> {
 pub(crate) struct Grant<R> {
     pub(crate) slot: SlotNo,
     pub(crate) resource: R,
-    pub(crate) id: u64,
-    pub(crate) opened_at: Moment,
     pub(crate) uses: u64,
-    pub(crate) waited: Duration,
     /// It is set aside.
     pub(crate) is_aside: bool,
-    /// If taking it closed a circle of holders who all wait for this pool, here they are.
-    pub(crate) nested: Option<Vec<Holder>>,
 }
 
 /// Why there will be no lease.

@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use super::slot::{Asker, Label, SlotNo, State};
-use super::{Ledger, Orders};
+use super::{Ledger, Orders, Resource};
 use crate::breaker::BreakerState;
 use crate::config::{IdleOrder, Limits, Nested};
 use crate::moment::Moment;
@@ -36,8 +36,6 @@ pub(crate) struct Fetched<R> {
     /// When it last came back, if it did.
     pub(crate) used_at: Option<Moment>,
     pub(crate) uses: u64,
-    /// How often it came back.
-    pub(crate) released: u64,
 }
 
 /// May slots of a pool with these settings be set aside at all? Not if every trip must be looked at.
@@ -46,10 +44,12 @@ pub(crate) fn may_be_set_aside(limits: &Limits, hooked: bool) -> bool {
     limits.idle_order == IdleOrder::Hot && limits.nested != Nested::Deny && !checked && !hooked
 }
 
-impl<R, F: Clone> Ledger<R, F> {
+impl<R: Resource, F: Clone> Ledger<R, F> {
     /// Does somebody keep the pool up? What is set aside is looked after by nobody else.
     pub(crate) fn keep_up(&mut self, kept_up: bool) {
-        self.kept_up = kept_up;
+        if self.kept_up != kept_up {
+            self.kept_up = kept_up;
+        }
     }
 
     /// Must what is set aside be fetched before a request can be answered? Not while something fit is on the shelf.
@@ -70,28 +70,23 @@ impl<R, F: Clone> Ledger<R, F> {
         self.aside
             .swap_remove(place.expect("bug: only what is set aside is fetched"));
         let entry = &mut self.slots[slot];
-        self.counts.acquired += fetched.uses - entry.uses;
-        self.counts.released += fetched.released;
         entry.uses = fetched.uses;
         if let Some(at) = fetched.used_at {
             entry.used_at = at;
-            entry.proven_at = at;
-            self.progressed_at = self.progressed_at.max(Some(at));
         }
         if fetched.resource.is_some() {
             entry.resource = fetched.resource;
             entry.asker = None;
             self.put_on_shelf(slot, fetched.since);
         } else {
-            entry.asker = Some(fetched.asker);
-            entry.not_in_line.set(0);
             entry.label = fetched.label;
+            entry.asker = Some(fetched.asker);
             self.become_state(slot, State::Leased, fetched.since);
         }
     }
 
     /// Sets aside what was just lent, if it may be.
-    pub(super) fn set_aside(&mut self, slot: SlotNo, now: Moment, orders: &mut Orders) -> bool {
+    pub(super) fn set_aside(&mut self, slot: SlotNo, now: Moment, orders: &mut Orders<R>) -> bool {
         let spare_counts = self.limits.min_idle > 0 && self.occupied() < self.max_size;
         if !self.kept_up
             || slot >= self.trays

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Fate, Ledger, Orders, State};
+use super::{Fate, Ledger, Orders, Resource, State};
 use crate::breaker::BreakerState;
 use crate::moment::Moment;
 
@@ -27,7 +27,7 @@ impl<F> Breaker<F> {
     }
 }
 
-impl<R, F: Clone> Ledger<R, F> {
+impl<R: Resource, F: Clone> Ledger<R, F> {
     pub(crate) fn breaker(&self) -> &Breaker<F> {
         &self.breaker
     }
@@ -39,7 +39,7 @@ impl<R, F: Clone> Ledger<R, F> {
         from: Option<BreakerState>,
         next: BreakerState,
         now: Moment,
-    ) -> (BreakerState, Orders) {
+    ) -> (BreakerState, Orders<R>) {
         let mut orders = Orders::default();
         let before = self.breaker.state;
         if before != next && from.is_none_or(|from| from == before) {
@@ -55,7 +55,7 @@ impl<R, F: Clone> Ledger<R, F> {
             if next == BreakerState::Inactive {
                 self.breaker.ask_at = Some(now);
                 self.due(now, &mut orders);
-                let unclaimed = self.turn_away(|| Fate::Unavailable, &mut orders);
+                let unclaimed = self.turn_away(Fate::Unavailable, &mut orders);
                 for slot in unclaimed {
                     self.place(slot, now, &mut orders);
                 }

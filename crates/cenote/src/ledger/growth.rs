@@ -6,8 +6,8 @@
 use std::time::Duration;
 
 use super::slot::State;
-use super::{HELD_UP_AFTER, Ledger};
-use crate::moment::Moment;
+use super::{HELD_UP_AFTER, Ledger, Resource};
+use crate::moment::{Moment, nanoseconds};
 
 /// So many opens may always run, so that a slow one does not stop growth.
 const FEW: usize = 2;
@@ -17,24 +17,24 @@ const FEW: usize = 2;
 pub(super) struct Pace {
     /// Since when the line stands although there is something to come back to it, and how much had come back by then.
     standing: Option<(Moment, u64)>,
-    /// How long the last open took.
-    open_took: Duration,
+    /// How long the last open took, in nanoseconds.
+    open_took: u64,
 }
 
-impl<R, F: Clone> Ledger<R, F> {
+impl<R: Resource, F: Clone> Ledger<R, F> {
     /// A new line begins.
     pub(super) fn line_begins(&mut self) {
         self.pace.standing = None;
     }
 
     pub(super) fn open_took(&mut self, took: Duration) {
-        self.pace.open_took = took;
+        self.pace.open_took = nanoseconds(took);
     }
 
     /// May one more be opened for those who wait? What is held up does not count, so that it blocks nobody.
     pub(super) fn may_grow(&mut self, now: Moment) -> bool {
         if self.pace.standing.is_none() && self.alive() > 0 {
-            self.pace.standing = Some((now, self.counts.released));
+            self.pace.standing = Some((now, self.released()));
         }
         let most = if self.is_pressed(now) {
             self.limits.max_opening
@@ -68,10 +68,10 @@ impl<R, F: Clone> Ledger<R, F> {
         };
         let stood = now.saturating_duration_since(since);
         // What is out counts as if it came back now, so that the pace is not underrated before the first return.
-        let returns = self.counts.released.saturating_sub(released) + self.alive() as u64;
+        let returns = self.released().saturating_sub(released) + self.alive() as u64;
         let expected = stood.as_nanos() * self.queue.len() as u128;
-        stood >= self.pace.open_took
-            || expected >= self.pace.open_took.as_nanos() * u128::from(returns)
+        let took = u128::from(self.pace.open_took);
+        stood.as_nanos() >= took || expected >= took * u128::from(returns)
     }
 
     /// Resources that are here, whatever is done with them.

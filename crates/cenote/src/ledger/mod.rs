@@ -21,7 +21,10 @@ mod alarm;
 mod answers;
 mod aside;
 mod breaker;
+mod circle;
+mod counts;
 mod growth;
+mod mailbox;
 mod orders;
 mod queue;
 mod slot;
@@ -45,7 +48,11 @@ use fastrand::Rng;
 pub(crate) use answers::{Answer, Claim, Grant, Refusal};
 pub(crate) use aside::{Fetched, Terms, may_be_set_aside};
 pub(crate) use breaker::Breaker;
+pub(crate) use circle::Circle;
+use circle::NotInLine;
+use counts::Counts;
 use growth::Pace;
+pub(crate) use mailbox::MailboxRef;
 pub(crate) use orders::{Orders, Work};
 pub(crate) use queue::Ticket;
 use queue::{Fate, Queue};
@@ -58,56 +65,69 @@ pub(crate) use way_out::{AfterFailure, Condition, Manner, Outcome};
 use crate::backoff::Backoff;
 use crate::config::{IdleOrder, Limits};
 use crate::moment::Moment;
-use crate::status::{Reason, Status};
+use crate::status::Reason;
 
 /// After this long a resource on its way counts as held up, and another is opened beside it if there is room, so that one hung open,
 /// check or clean never blocks those who wait. Far longer than a healthy open takes. Whoever waits looks again this often, so that it depends
 /// on nobody else.
 pub(crate) const HELD_UP_AFTER: Duration = Duration::from_secs(1);
 
+/// What is lent.
+pub(crate) trait Resource: Send + 'static {
+    /// It is in that slot, and this is its number.
+    fn opened(&mut self, slot: SlotNo, id: u64);
+
+    /// It comes back, and its last lease is history.
+    fn shelve(&mut self);
+}
+
 /// `F` is what a failed open is told by.
+///
+/// In this order: what every trip writes comes first, on the cache line of the lock, for two cores that take turns have to send each
+/// other every line of it.
 #[derive(Debug)]
-pub(crate) struct Ledger<R, F> {
+#[repr(C)]
+pub(crate) struct Ledger<R: Resource, F> {
+    queue: Queue<R, F>,
+
+    // Seldom written.
+    slots: Vec<Slot<R>>,
+    max_size: usize,
     limits: Arc<Limits>,
+    /// For when the alarm is set.
+    alarm_at: Option<Moment>,
+    closed: bool,
+    suspended: bool,
+    paused: bool,
     /// Is there a hook to be asked before an idle resource is lent?
     asks: bool,
-    max_size: usize,
-    slots: Vec<Slot<R>>,
+    /// Somebody keeps the pool up.
+    kept_up: bool,
+    /// The last round of upkeep left something undone because somebody waited.
+    stepped_back: bool,
     vacant: Vec<SlotNo>,
     /// The idle slots, longest unused first.
     shelf: VecDeque<SlotNo>,
     /// The slots that are set aside, and how many may be: those with a tray.
     aside: Vec<SlotNo>,
     trays: usize,
-    /// Somebody keeps the pool up.
-    kept_up: bool,
-    queue: Queue<F>,
     owed: VecDeque<Work<R>>,
     breaker: Breaker<F>,
-    closed: bool,
-    suspended: bool,
-    paused: bool,
     /// The latest time that was told.
     latest: Cell<Moment>,
     failing: Option<Box<Failing>>,
     pace: Pace,
     /// The last error of an open, whatever came after.
-    last_failure: Option<F>,
+    last_failure: Option<Box<F>>,
     /// Errors that nobody needs any more. User code, so they are not dropped under the lock.
     waste: Vec<F>,
-    /// The last round of upkeep left something undone because somebody waited.
-    stepped_back: bool,
-    /// When something last came back or was opened.
-    progressed_at: Option<Moment>,
     /// When the upkeep task will wake by itself.
     wakes_at: Option<Moment>,
-    /// For when the alarm is set.
-    alarm_at: Option<Moment>,
     /// Those who want to know whenever a resource comes or goes: `warm` and `close_within`.
     watchers: Vec<Waker>,
-    /// The counters since birth; its other fields are filled in by `status`.
-    counts: Status,
-    last_id: u64,
+    /// What circles were looked for among.
+    not_in_line: NotInLine,
+    counts: Counts,
     rng: Rng,
 }
 
@@ -125,7 +145,7 @@ struct Failing {
     line_at: Moment,
 }
 
-impl<R, F: Clone> Ledger<R, F> {
+impl<R: Resource, F: Clone> Ledger<R, F> {
     pub(crate) fn new(
         limits: Arc<Limits>,
         asks: bool,
@@ -134,33 +154,32 @@ impl<R, F: Clone> Ledger<R, F> {
         now: Moment,
     ) -> Self {
         Self {
+            queue: Queue::new(),
+            kept_up: true,
+            closed: false,
+            suspended: false,
+            paused: false,
+            asks,
+            stepped_back: false,
+            slots: Vec::new(),
+            counts: Counts::default(),
             max_size: limits.max_size,
             breaker: Breaker::new(now),
             limits,
-            asks,
-            slots: Vec::new(),
+            not_in_line: NotInLine::new(),
             vacant: Vec::new(),
             shelf: VecDeque::new(),
             aside: Vec::new(),
             trays,
-            kept_up: true,
-            queue: Queue::new(),
             owed: VecDeque::new(),
-            closed: false,
-            suspended: false,
-            paused: false,
             latest: Cell::new(now),
             failing: None,
             pace: Pace::default(),
             last_failure: None,
             waste: Vec::new(),
-            stepped_back: false,
-            progressed_at: None,
             wakes_at: None,
             alarm_at: None,
             watchers: Vec::new(),
-            counts: Status::default(),
-            last_id: 0,
             rng: Rng::with_seed(seed),
         }
     }
@@ -177,7 +196,7 @@ impl<R, F: Clone> Ledger<R, F> {
 
     /// Calls those who may do the owed work where there is no runtime at hand: the first in line, who needs it most, and whoever waits for
     /// resources to come or go.
-    pub(crate) fn call_helpers(&mut self) -> Orders {
+    pub(crate) fn call_helpers(&mut self) -> Orders<R> {
         let mut orders = Orders::default();
         if let Some(first) = self.queue.first() {
             orders.wake_soon(first.waker.clone());
@@ -191,7 +210,7 @@ impl<R, F: Clone> Ledger<R, F> {
     }
 
     /// The orders of an entry that changes nothing: is there owed work?
-    pub(crate) fn remind(&self, now: Moment) -> Orders {
+    pub(crate) fn remind(&self, now: Moment) -> Orders<R> {
         self.finish(Orders::default(), now)
     }
 
@@ -209,7 +228,11 @@ impl<R, F: Clone> Ledger<R, F> {
             slot.state
         );
         slot.state = next;
-        slot.since = now;
+        let granted_at = mem::replace(&mut slot.since, now);
+        // The lease that came of it has ended.
+        if let Some(seat) = slot.seat.take() {
+            self.queue.clear(seat, granted_at);
+        }
     }
 
     /// Slots that are not vacant.
@@ -272,7 +295,7 @@ impl<R, F: Clone> Ledger<R, F> {
     }
 
     /// A slot is free again: whoever waits may have it, or the upkeep task refills.
-    fn vacate(&mut self, slot: SlotNo, now: Moment, orders: &mut Orders) {
+    fn vacate(&mut self, slot: SlotNo, now: Moment, orders: &mut Orders<R>) {
         self.become_state(slot, State::Vacant, now);
         self.slots[slot].home = None;
         self.vacant.push(slot);
@@ -283,14 +306,14 @@ impl<R, F: Clone> Ledger<R, F> {
         }
     }
 
-    fn tell_watchers(&mut self, orders: &mut Orders) {
+    fn tell_watchers(&mut self, orders: &mut Orders<R>) {
         if !self.watchers.is_empty() {
             self.watchers.drain(..).for_each(|waker| orders.wake(waker));
         }
     }
 
     /// The upkeep task must be awake at `at`.
-    fn due(&mut self, at: Moment, orders: &mut Orders) {
+    fn due(&mut self, at: Moment, orders: &mut Orders<R>) {
         if self.wakes_at.is_none_or(|wakes_at| at < wakes_at) {
             self.wakes_at = Some(at);
             orders.ring = true;
@@ -298,7 +321,7 @@ impl<R, F: Clone> Ledger<R, F> {
     }
 
     /// Puts an idle slot on the shelf, where it belongs by its last use: a check does not make it look used.
-    fn shelve(&mut self, slot: SlotNo, now: Moment, orders: &mut Orders) {
+    fn shelve(&mut self, slot: SlotNo, now: Moment, orders: &mut Orders<R>) {
         self.put_on_shelf(slot, now);
         let entry = &self.slots[slot];
         // What was kept so far, because it was needed, may go now.
@@ -310,7 +333,7 @@ impl<R, F: Clone> Ledger<R, F> {
                 .map(|timeout| coldest.used_at + timeout),
             self.limits
                 .heartbeat_interval
-                .map(|interval| entry.proven_at + interval),
+                .map(|interval| entry.proven_at() + interval),
             entry.expires_at,
             entry.retire_at,
         ];
@@ -350,14 +373,14 @@ impl<R, F: Clone> Ledger<R, F> {
     }
 
     /// The end of an entry: what is left to be done without the lock.
-    fn finish(&self, mut orders: Orders, now: Moment) -> Orders {
+    fn finish(&self, mut orders: Orders<R>, now: Moment) -> Orders<R> {
         self.end(&mut orders, now);
         orders
     }
 
     /// The same, in place.
     #[inline]
-    fn end(&self, orders: &mut Orders, now: Moment) {
+    fn end(&self, orders: &mut Orders<R>, now: Moment) {
         if cfg!(debug_assertions) {
             // Whoever read the clock first may get the lock last: what was decided later is judged by that later time.
             self.latest.set(self.latest.get().max(now));

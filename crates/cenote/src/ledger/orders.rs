@@ -3,17 +3,22 @@
 use std::mem;
 use std::task::Waker;
 
+use super::answers::Grant;
+use super::circle::Circle;
+use super::mailbox::MailboxRef;
 use super::slot::SlotNo;
 use crate::guarded::guarded_now;
 use crate::moment::Moment;
 use crate::status::Reason;
 
 /// What must be done now, without the lock. Dropping it unread loses wake-ups.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 #[must_use = "somebody may have to be woken"]
-pub(crate) struct Orders {
+pub(crate) struct Orders<R: 'static> {
+    /// Delivered first: it is for the first of those who are woken.
+    pub(super) mail: Option<Letter<R>>,
     first: Option<Waker>,
-    more: Vec<Call>,
+    more: Vec<Call<R>>,
     /// There is owed work: take it, or ask somebody to.
     pub(crate) owed: bool,
     /// The upkeep task sleeps for too long: wake it.
@@ -22,22 +27,85 @@ pub(crate) struct Orders {
     pub(crate) alarm: Option<Moment>,
     /// There is something to be dropped outside the lock.
     pub(crate) waste: bool,
+    /// A circle was closed: tell of it.
+    pub(crate) circle: Option<Box<Circle>>,
 }
 
-/// What is to become of a waker.
+/// What was granted, and to whom.
 #[derive(Debug)]
-enum Call {
+pub(crate) struct Letter<R: 'static> {
+    pub(crate) to: MailboxRef<R>,
+    pub(crate) grant: Grant<R>,
+}
+
+impl<R> Letter<R> {
+    #[inline]
+    pub(crate) fn deliver(self, refused: impl FnOnce(Grant<R>)) {
+        let delivery = self.to.put(self.grant);
+        if let Some(grant) = delivery.refused {
+            refused(grant);
+        }
+        if let Some(waker) = delivery.waker {
+            wake(waker);
+        }
+    }
+}
+
+/// Somebody to be served, woken, or forgotten.
+#[derive(Debug)]
+enum Call<R: 'static> {
+    Deliver(Letter<R>),
     Wake(Waker),
     /// Of one who left the line. Dropping a waker may run foreign code, so it is not dropped under the lock.
     Spent(Waker),
 }
 
-impl Orders {
+impl<R> Default for Orders<R> {
+    #[inline]
+    fn default() -> Self {
+        Self {
+            mail: None,
+            first: None,
+            more: Vec::new(),
+            owed: false,
+            ring: false,
+            alarm: None,
+            waste: false,
+            circle: None,
+        }
+    }
+}
+
+impl<R> Orders<R> {
+    /// Is nobody to be served or woken yet?
+    #[inline]
+    pub(super) fn is_untouched(&self) -> bool {
+        self.mail.is_none() && self.first.is_none() && self.more.is_empty()
+    }
+
+    #[cold]
+    pub(super) fn deliver_too(&mut self, letter: Letter<R>) {
+        self.more.push(Call::Deliver(letter));
+    }
+
+    /// Is there one letter to be delivered, and nothing else to be done but to wake whom it is for?
+    #[inline]
+    pub(crate) fn is_one_letter(&self) -> bool {
+        self.mail.is_some() && self.more.is_empty() && !self.has_more()
+    }
+
+    /// The first letter, for one who delivers it by hand, before anybody is woken.
+    #[inline]
+    pub(crate) fn letter(&mut self) -> Option<Letter<R>> {
+        self.mail.take()
+    }
+
     #[inline]
     pub(crate) fn wake(&mut self, waker: Waker) {
-        match self.first {
-            None => self.first = Some(waker),
-            Some(_) => self.more.push(Call::Wake(waker)),
+        if self.first.is_none() && self.more.is_empty() {
+            self.first = Some(waker);
+        } else {
+            self.more.push(Call::Wake(waker));
         }
     }
 
@@ -63,27 +131,31 @@ impl Orders {
         }
     }
 
-    /// Wakes everybody who has to be woken.
+    /// Delivers what was granted, and wakes everybody who has to be woken. What nobody wants any more is `refused`.
     #[inline]
-    pub(crate) fn wake_all(&mut self) {
+    pub(crate) fn call_all(&mut self, mut refused: impl FnMut(Grant<R>)) {
+        if let Some(letter) = self.mail.take() {
+            letter.deliver(&mut refused);
+        }
         if let Some(waker) = self.first.take() {
             wake(waker);
         }
         if !self.more.is_empty() {
-            self.call_more();
+            self.call_more(&mut refused);
         }
     }
 
     /// Is there something to do besides?
     #[inline]
     pub(crate) fn has_more(&self) -> bool {
-        self.owed || self.ring || self.waste || self.alarm.is_some()
+        self.owed || self.ring || self.waste || self.alarm.is_some() || self.circle.is_some()
     }
 
     #[cold]
-    fn call_more(&mut self) {
+    fn call_more(&mut self, refused: &mut dyn FnMut(Grant<R>)) {
         for call in mem::take(&mut self.more) {
             match call {
+                Call::Deliver(letter) => letter.deliver(&mut *refused),
                 Call::Wake(waker) => wake(waker),
                 Call::Spent(waker) => drop(waker),
             }

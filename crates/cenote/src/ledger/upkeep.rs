@@ -4,7 +4,7 @@ use std::task::Poll;
 use std::time::Duration;
 
 use super::slot::{SlotNo, State};
-use super::{Ledger, Orders};
+use super::{Ledger, Orders, Resource};
 use crate::breaker::BreakerState;
 use crate::moment::Moment;
 use crate::status::{Holder, Reason};
@@ -34,9 +34,9 @@ pub(crate) struct Upkeep {
     pub(crate) next: Option<Moment>,
 }
 
-impl<R, F: Clone> Ledger<R, F> {
+impl<R: Resource, F: Clone> Ledger<R, F> {
     /// Does what is due.
-    pub(crate) fn upkeep(&mut self, now: Moment) -> (Upkeep, Orders) {
+    pub(crate) fn upkeep(&mut self, now: Moment) -> (Upkeep, Orders<R>) {
         let mut orders = Orders::default();
         let mut leaked = Vec::new();
         if !self.closed && !self.paused {
@@ -66,7 +66,7 @@ impl<R, F: Clone> Ledger<R, F> {
         self.paused = true;
     }
 
-    pub(crate) fn unpause(&mut self, now: Moment) -> Orders {
+    pub(crate) fn unpause(&mut self, now: Moment) -> Orders<R> {
         let mut orders = Orders::default();
         self.paused = false;
         self.due(now, &mut orders);
@@ -74,13 +74,18 @@ impl<R, F: Clone> Ledger<R, F> {
     }
 
     /// One look at a warm-up that began when `failed` opens had failed: done, failed, or more is opened.
-    pub(crate) fn warm(&mut self, failed: u64, now: Moment) -> (Poll<Result<(), Cold<F>>>, Orders) {
+    pub(crate) fn warm(
+        &mut self,
+        failed: u64,
+        now: Moment,
+    ) -> (Poll<Result<(), Cold<F>>>, Orders<R>) {
         let ready = self.total() - self.count(State::Opening);
         let missing = self.limits.min_size.saturating_sub(ready);
         let failure = self
             .last_failure
-            .clone()
-            .filter(|_| self.counts.open_failed > failed);
+            .as_deref()
+            .filter(|_| self.counts.open_failed > failed)
+            .cloned();
         let answer = match failure {
             _ if self.closed => Poll::Ready(Err(Cold::Closed)),
             Some(failure) => Poll::Ready(Err(Cold::Failed(failure))),
@@ -116,7 +121,7 @@ impl<R, F: Clone> Ledger<R, F> {
     }
 
     /// Rings the upkeep task if what is due next comes before it wakes.
-    pub(super) fn due_next(&mut self, now: Moment, orders: &mut Orders) {
+    pub(super) fn due_next(&mut self, now: Moment, orders: &mut Orders<R>) {
         if let Some(at) = self.next_due(now) {
             self.due(at, orders);
         }
@@ -129,7 +134,7 @@ impl<R, F: Clone> Ledger<R, F> {
         let mut leaked = Vec::new();
         for slot in 0..self.slots.len() {
             let entry = &mut self.slots[slot];
-            let out = entry.state == State::Leased && !entry.is_unclaimed() && !entry.overdue;
+            let out = entry.state == State::Leased && !entry.overdue;
             if out && now.saturating_duration_since(entry.since) >= after {
                 entry.overdue = true;
                 self.counts.leaked += 1;
@@ -216,7 +221,7 @@ impl<R, F: Clone> Ledger<R, F> {
             .shelf
             .iter()
             .copied()
-            .filter(|slot| now.saturating_duration_since(self.slots[*slot].proven_at) >= interval)
+            .filter(|slot| now.saturating_duration_since(self.slots[*slot].proven_at()) >= interval)
             .take(free)
             .collect();
         for slot in quiet {
@@ -258,9 +263,9 @@ impl<R, F: Clone> Ledger<R, F> {
                             .filter(|_| evictable)
                             .map(|timeout| slot.used_at + timeout),
                     );
-                    sooner(beat.map(|interval| slot.proven_at + interval));
+                    sooner(beat.map(|interval| slot.proven_at() + interval));
                 }
-                State::Leased if !slot.overdue && !slot.is_unclaimed() => {
+                State::Leased if !slot.overdue => {
                     sooner(self.limits.leak_after.map(|after| slot.since + after));
                 }
                 State::Vacant

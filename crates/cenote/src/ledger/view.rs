@@ -1,11 +1,11 @@
-//! What can be seen of the ledger: counts, holders, health, circles; and the check of its invariants.
+//! What can be seen of the ledger: counts, holders, health; and the check of its invariants.
 
 use std::time::Duration;
 
 use super::slot::{Asker, Label, Slot, SlotNo, State};
-use super::{Ledger, Ticket};
+use super::{Ledger, Resource, Ticket};
 use crate::breaker::BreakerState;
-use crate::config::{IdleOrder, Nested};
+use crate::config::IdleOrder;
 use crate::error::Phase;
 use crate::moment::Moment;
 use crate::rt::Owner;
@@ -22,9 +22,23 @@ pub(crate) struct Report<F> {
     pub(crate) last_failure: Option<F>,
 }
 
-impl<R, F: Clone> Ledger<R, F> {
+impl<R: Resource, F: Clone> Ledger<R, F> {
     pub(crate) fn status(&self, now: Moment) -> Status {
-        let mut status = self.counts.clone();
+        let counts = &self.counts;
+        let mut status = Status {
+            waited: self.queue.joined(),
+            wait_time: self.wait_time(),
+            released: self.released(),
+            discarded: counts.discarded,
+            detached: counts.detached,
+            opened: counts.opened,
+            open_failed: counts.open_failed,
+            timed_out: counts.timed_out,
+            cancelled: counts.cancelled,
+            leaked: counts.leaked,
+            closed: counts.closed.clone(),
+            ..Status::default()
+        };
         for slot in &self.slots {
             match slot.state {
                 State::Vacant => {}
@@ -38,6 +52,9 @@ impl<R, F: Clone> Ledger<R, F> {
         }
         status.total =
             status.idle + status.in_use + status.opening + status.cleaning + status.checking;
+        let unclaimed = (0..self.slots.len()).filter(|slot| self.is_unclaimed(*slot));
+        let held = (status.in_use - unclaimed.count()) as u64;
+        status.acquired = status.released + status.detached + held;
         status.max_size = self.max_size;
         status.waiting = self.queue.len();
         status.oldest_wait = self
@@ -47,9 +64,33 @@ impl<R, F: Clone> Ledger<R, F> {
         status
     }
 
+    /// How many leases came back.
+    pub(super) fn released(&self) -> u64 {
+        let lent = self.slots.iter().map(|slot| slot.uses).sum::<u64>() + self.counts.acquired;
+        let out = self.count(State::Leased) + self.count(State::Aside);
+        lent - self.counts.detached - out as u64
+    }
+
+    /// How long those who are in line no more have waited in total.
+    fn wait_time(&self) -> Duration {
+        let waited = |slot: &Slot<R>| {
+            let since = self.queue.at(slot.seat?).since;
+            Some(slot.since.saturating_duration_since(since))
+        };
+        let served = self.slots.iter().filter_map(waited);
+        served.fold(self.queue.wait_time(), |sum, wait| sum.saturating_add(wait))
+    }
+
+    /// When something last came back or was opened.
+    fn progressed_at(&self) -> Option<Moment> {
+        let once_open = self.slots.iter().filter(|slot| slot.id > 0);
+        once_open.map(|slot| slot.used_at).max()
+    }
+
     /// Every living lease, the longest first.
     pub(crate) fn holders(&self, now: Moment) -> Vec<Holder> {
         let mut holders: Vec<_> = (0..self.slots.len())
+            .filter(|slot| !self.is_unclaimed(*slot))
             .filter_map(|slot| self.holder(slot, now))
             .collect();
         holders.sort_by_key(|holder| std::cmp::Reverse(holder.held_for));
@@ -58,9 +99,7 @@ impl<R, F: Clone> Ledger<R, F> {
 
     pub(super) fn holder(&self, slot: SlotNo, now: Moment) -> Option<Holder> {
         let slot = &self.slots[slot];
-        let asker = slot
-            .asker
-            .filter(|_| slot.state == State::Leased && !slot.is_unclaimed())?;
+        let asker = slot.asker.filter(|_| slot.state == State::Leased)?;
         Some(Holder {
             id: slot.id,
             site: asker.site,
@@ -68,6 +107,19 @@ impl<R, F: Clone> Ledger<R, F> {
             held_for: now.saturating_duration_since(slot.since),
             label: slot.label.as_deref().cloned(),
         })
+    }
+
+    /// Granted, but not yet taken by its waiter?
+    pub(super) fn is_unclaimed(&self, slot: SlotNo) -> bool {
+        let Some(seat) = self.slots[slot].seat else {
+            return false;
+        };
+        let waiter = self.queue.at(seat);
+        !waiter.mailbox.was_claimed(waiter.serial())
+    }
+
+    pub(crate) fn opened_at(&self, slot: SlotNo) -> Moment {
+        self.slots[slot].opened_at
     }
 
     pub(crate) fn set_label(&mut self, slot: SlotNo, label: Option<Label>) -> Option<Label> {
@@ -100,7 +152,7 @@ impl<R, F: Clone> Ledger<R, F> {
             };
         };
         let silent_for = since(
-            self.progressed_at
+            self.progressed_at()
                 .map_or(first.since, |at| at.max(first.since)),
         );
         if silent_for >= self.limits.stuck_after && !self.suspended {
@@ -156,7 +208,10 @@ impl<R, F: Clone> Ledger<R, F> {
 
     /// The last error of an open, unless one succeeded since.
     pub(crate) fn last_failure(&self) -> Option<F> {
-        self.last_failure.clone().filter(|_| self.failing.is_some())
+        self.last_failure
+            .as_deref()
+            .filter(|_| self.failing.is_some())
+            .cloned()
     }
 
     pub(super) fn held_by(&self, owner: Owner) -> impl Iterator<Item = Asker> {
@@ -165,54 +220,6 @@ impl<R, F: Clone> Ledger<R, F> {
             .filter(|slot| slot.state == State::Leased)
             .filter_map(|slot| slot.asker)
             .filter(move |asker| asker.owner == Some(owner))
-    }
-
-    /// Did this asker, who has just joined the line, close a circle? Only one who holds a lease can.
-    pub(super) fn closes_circle(&self, asker: Asker, now: Moment) -> Option<Vec<Holder>> {
-        let holds = self.held_by(asker.owner?).next().is_some();
-        (holds && self.is_circle()).then(|| self.holders(now))
-    }
-
-    /// The same for one who was just given a lease while another of its acquires is still in line. Looked for only while few wait: behind
-    /// a long line it would cost every claim, and the timeout error names the circle all the same.
-    pub(super) fn circle_closed_by_grant(&self, slot: SlotNo, now: Moment) -> Option<Vec<Holder>> {
-        if self.queue.is_empty() || self.queue.len() > self.max_size {
-            return None;
-        }
-        let owner = Some(self.slots[slot].asker?.owner?);
-        let waits = self.queue.line().any(|waiter| waiter.asker.owner == owner);
-        (waits && self.is_circle()).then(|| self.holders(now))
-    }
-
-    /// Is every lease held by somebody who waits in this line, and nothing else on its way?
-    ///
-    /// Not a proof of a deadlock: a task may use one lease while it waits for another. But nearly always it is one.
-    fn is_circle(&self) -> bool {
-        if self.limits.nested == Nested::Allow
-            || self.queue.is_empty()
-            || self.occupied() < self.max_size
-        {
-            return false;
-        }
-        self.slots
-            .iter()
-            .filter(|slot| slot.state != State::Vacant)
-            .all(|slot| {
-                slot.state == State::Leased && !slot.is_unclaimed() && self.holder_waits(slot)
-            })
-    }
-
-    /// Does whoever holds this slot wait in line? Nearly always not, and then nobody is looked at twice.
-    fn holder_waits(&self, slot: &Slot<R>) -> bool {
-        let Some(owner) = slot.asker.and_then(|asker| asker.owner) else {
-            return false;
-        };
-        let mut newcomers = self.queue.newcomers(slot.not_in_line.get());
-        let waits = newcomers.any(|waiter| waiter.asker.owner == Some(owner));
-        if !waits {
-            slot.not_in_line.set(self.queue.last_serial());
-        }
-        waits
     }
 
     /// Panics if an invariant does not hold.
@@ -231,20 +238,16 @@ impl<R, F: Clone> Ledger<R, F> {
         );
         assert_eq!(self.shelf.len(), status.idle, "I1: the shelf is wrong");
         for slot in &self.slots {
-            let here = match slot.state {
-                State::Idle => true,
-                State::Leased => slot.resource.is_some(),
-                State::Vacant
-                | State::Opening
-                | State::Aside
-                | State::Checking
-                | State::Cleaning
-                | State::Closing => false,
-            };
+            let here = slot.state == State::Idle;
             assert_eq!(
                 slot.resource.is_some(),
                 here,
                 "I1: a resource in {:?}",
+                slot.state
+            );
+            assert!(
+                slot.seat.is_none() || slot.state == State::Leased,
+                "I1: {:?}, and somebody's",
                 slot.state
             );
         }
@@ -303,7 +306,7 @@ impl<R, F: Clone> Ledger<R, F> {
                 "I6: closed, and still something idle or waiting"
             );
             assert!(
-                !self.slots.iter().any(super::Slot::is_unclaimed),
+                !self.queue.any_mail(),
                 "I6: closed, and still something granted"
             );
         }

@@ -2,30 +2,70 @@
 
 use std::panic::Location;
 use std::task::{Poll, Waker};
-use std::time::Duration;
 
 use super::answers::{Answer, Claim, Grant, LastWord, Refusal};
+use super::orders::Letter;
 use super::slot::{Asker, SlotNo, State};
-use super::{Fate, HELD_UP_AFTER, Ledger, Orders, Ticket, Work};
+use super::{Fate, HELD_UP_AFTER, Ledger, MailboxRef, Orders, Resource, Ticket, Work};
 use crate::breaker::BreakerState;
 use crate::config::{IdleOrder, Nested};
 use crate::moment::Moment;
 use crate::status::Reason;
 
-impl<R, F: Clone> Ledger<R, F> {
+/// What a try comes to: a grant, or nothing.
+type Tried<R, F> = Result<Option<Grant<R>>, Refusal<F>>;
+
+impl<R: Resource, F: Clone> Ledger<R, F> {
     /// Would one who asks now be the first in line?
     pub(crate) fn begins_line(&self) -> bool {
         self.queue.is_empty() && self.shelf.is_empty()
     }
 
-    /// Asks for a resource: now, or by a place in line. One who waits is woken at `look_at`, to look again.
+    /// Joins a line where there is nothing else to be decided. That is so in a pool that is busy, and nobody should wait for more.
+    #[inline]
+    pub(crate) fn join_line(
+        &mut self,
+        asker: Asker,
+        waker: &mut Option<Waker>,
+        look_at: Option<Moment>,
+        now: Moment,
+        orders: &mut Orders<R>,
+    ) -> Option<(Ticket, MailboxRef<R>)> {
+        let plain = !self.queue.is_empty()
+            && !self.closed
+            && self.breaker.state == BreakerState::Active
+            && self.limits.max_waiters.is_none()
+            && self.limits.nested != Nested::Deny;
+        plain.then(|| {
+            let joined = self.join(asker, waker, look_at, now, orders);
+            self.end(orders, now);
+            joined
+        })
+    }
+
+    #[inline]
+    fn join(
+        &mut self,
+        asker: Asker,
+        waker: &mut Option<Waker>,
+        look_at: Option<Moment>,
+        now: Moment,
+        orders: &mut Orders<R>,
+    ) -> (Ticket, MailboxRef<R>) {
+        let joined = self.queue.join(asker, waker.take(), look_at, now);
+        self.set_alarm(look_at, orders);
+        self.serve(now, orders);
+        joined
+    }
+
+    /// Asks for a resource: now, or by a place in line. One who waits leaves its waker, and is woken at `look_at`, to look again.
     pub(crate) fn request(
         &mut self,
         asker: Asker,
-        waker: &Waker,
+        waker: &mut Option<Waker>,
         look_at: Option<Moment>,
         now: Moment,
-        orders: &mut Orders,
+        orders: &mut Orders<R>,
     ) -> Answer<R, F> {
         let answer = match self.grant_at_once(asker, now, orders) {
             Err(refusal) => Answer::Refused(refusal),
@@ -37,14 +77,8 @@ impl<R, F: Clone> Ledger<R, F> {
                 if self.queue.is_empty() {
                     self.line_begins();
                 }
-                let ticket = self.queue.join(asker, waker.clone(), look_at, now);
-                self.set_alarm(look_at, orders);
-                self.counts.waited += 1;
-                self.serve(now, orders);
-                Answer::Wait {
-                    ticket,
-                    nested: self.closes_circle(asker, now),
-                }
+                let (ticket, mailbox) = self.join(asker, waker, look_at, now, orders);
+                Answer::Wait { ticket, mailbox }
             }
         };
         self.end(orders, now);
@@ -53,11 +87,7 @@ impl<R, F: Clone> Ledger<R, F> {
 
     /// Asks for a resource without waiting. Where an idle one must be checked first, that is begun, so that a later try can have
     /// it.
-    pub(crate) fn try_request(
-        &mut self,
-        asker: Asker,
-        now: Moment,
-    ) -> (Result<Option<Grant<R>>, Refusal<F>>, Orders) {
+    pub(crate) fn try_request(&mut self, asker: Asker, now: Moment) -> (Tried<R, F>, Orders<R>) {
         let mut orders = Orders::default();
         let answer = self.grant_at_once(asker, now, &mut orders);
         if matches!(answer, Ok(None)) && self.queue.is_empty() && self.allowance() > 0 {
@@ -75,7 +105,7 @@ impl<R, F: Clone> Ledger<R, F> {
         waker: &Waker,
         look_at: Option<Moment>,
         now: Moment,
-        orders: &mut Orders,
+        orders: &mut Orders<R>,
     ) -> Poll<Claim<R, F>> {
         if self.queue.waiter(ticket).is_in_line() {
             // What was on its way may be held up by now.
@@ -84,10 +114,17 @@ impl<R, F: Clone> Ledger<R, F> {
         }
         let claim = match self.queue.waiter(ticket).is_in_line() {
             true => Poll::Pending,
-            false => Poll::Ready(self.hear(ticket, now, orders)),
+            false => self.hear(ticket, waker, now, orders),
         };
         self.end(orders, now);
         claim
+    }
+
+    /// What was granted for this ticket was claimed from its mailbox. Need not be said before the lease ends.
+    pub(crate) fn note_claim(&mut self, ticket: Ticket, slot: SlotNo) {
+        let slot = &mut self.slots[slot];
+        slot.seat = None;
+        self.queue.leave(ticket, slot.since);
     }
 
     fn wait_on(
@@ -95,7 +132,7 @@ impl<R, F: Clone> Ledger<R, F> {
         ticket: Ticket,
         waker: &Waker,
         look_at: Option<Moment>,
-        orders: &mut Orders,
+        orders: &mut Orders<R>,
     ) {
         let waiter = self.queue.waiter(ticket);
         if !waiter.is_in_line() {
@@ -109,36 +146,72 @@ impl<R, F: Clone> Ledger<R, F> {
         self.set_alarm(look_at, orders);
     }
 
-    /// The waiter's time is over. What was granted at the last moment is still theirs; otherwise the ticket ends with a report.
-    pub(crate) fn time_out(&mut self, ticket: Ticket, now: Moment) -> (LastWord<R, F>, Orders) {
+    /// The waiter's time is over. What was granted at the last moment is still theirs, and may be on its way; otherwise the ticket ends with a
+    /// report.
+    pub(crate) fn time_out(
+        &mut self,
+        ticket: Ticket,
+        waker: &Waker,
+        now: Moment,
+    ) -> (Poll<LastWord<R, F>>, Orders<R>) {
         let mut orders = Orders::default();
-        let claim = match self.queue.waiter(ticket).fate {
-            Fate::Waiting => {
-                self.counts.timed_out += 1;
-                let report = Box::new(self.report(ticket, now));
-                self.leave(ticket, now, &mut orders);
-                Err(report)
-            }
-            _ => Ok(self.hear(ticket, now, &mut orders)),
+        let claim = if self.queue.waiter(ticket).is_in_line() {
+            self.counts.timed_out += 1;
+            let report = Box::new(self.report(ticket, now));
+            self.leave(ticket, now, &mut orders);
+            Poll::Ready(Err(report))
+        } else {
+            self.hear(ticket, waker, now, &mut orders).map(Ok)
         };
         (claim, self.finish(orders, now))
     }
 
     /// The waiter is gone. What it was about to get goes to the next.
-    pub(crate) fn withdraw(&mut self, ticket: Ticket, now: Moment) -> Orders {
+    pub(crate) fn withdraw(&mut self, ticket: Ticket, now: Moment) -> Orders<R> {
         let mut orders = Orders::default();
         self.counts.cancelled += 1;
-        let (fate, _) = self.leave(ticket, now, &mut orders);
-        match fate {
-            Fate::Granted(slot) => self.place(slot, now, &mut orders),
-            Fate::Failed(failure) => self.waste.push(failure),
-            Fate::Waiting | Fate::Unavailable | Fate::Closed | Fate::Gone => {}
+        let waiter = self.queue.waiter(ticket);
+        self.waste.extend(waiter.failure.take());
+        if waiter.fate != Fate::Granted {
+            self.leave(ticket, now, &mut orders);
+        } else if let Some(grant) = waiter.mailbox.refuse(ticket.serial) {
+            let slot = grant.slot;
+            self.leave(ticket, self.latest_of(slot, now), &mut orders);
+            self.slots[slot].take_back(grant);
+            self.place(slot, now, &mut orders);
+        } else {
+            // Whoever brings it will say so.
+            waiter.fate = Fate::Gone;
         }
         self.finish(orders, now)
     }
 
+    /// What was granted was refused when it came: its waiter is gone, or was sent away.
+    pub(crate) fn refused(&mut self, grant: Grant<R>, now: Moment) -> Orders<R> {
+        let mut orders = Orders::default();
+        let slot = grant.slot;
+        match self.slots[slot].seat {
+            Some(seat) if self.queue.at(seat).fate == Fate::Granted => {
+                let fate = match self.closed {
+                    true => Fate::Closed,
+                    false => Fate::Unavailable,
+                };
+                self.send_away(seat, fate, grant);
+            }
+            seat => {
+                let until = self.latest_of(slot, now);
+                self.slots[slot].take_back(grant);
+                if let Some(seat) = seat {
+                    self.queue.clear(seat, until);
+                }
+            }
+        }
+        self.place(slot, now, &mut orders);
+        self.finish(orders, now)
+    }
+
     /// Serves those in line with what is idle, and sees to it that something is on its way for each who is left.
-    pub(super) fn serve(&mut self, now: Moment, orders: &mut Orders) {
+    pub(super) fn serve(&mut self, now: Moment, orders: &mut Orders<R>) {
         let nothing_to_give = self.shelf.is_empty() && self.occupied() >= self.max_size;
         if self.queue.is_empty() || nothing_to_give {
             return;
@@ -167,14 +240,28 @@ impl<R, F: Clone> Ledger<R, F> {
     }
 
     /// The resource in `slot` is for the first in line.
-    pub(super) fn grant(&mut self, slot: SlotNo, now: Moment, orders: &mut Orders) {
-        let waiter = self
+    pub(super) fn grant(&mut self, slot: SlotNo, now: Moment, orders: &mut Orders<R>) {
+        let (seat, waiter) = self
             .queue
-            .settle_first(Fate::Granted(slot))
+            .settle_first(Fate::Granted)
             .expect("bug: granted to nobody");
         let asker = waiter.asker;
-        orders.wake_soon(waiter.waker.take());
+        let mailbox = MailboxRef::clone(&waiter.mailbox);
+        let waker = waiter.waker.take();
+        self.line_is_shorter(now, orders);
         self.lend(slot, asker, now);
+        if let Some(circle) = self.circle_closed_by_grant(asker, now) {
+            orders.circle = Some(circle);
+        }
+        self.slots[slot].seat = Some(seat);
+        let grant = self.take(slot, now, orders);
+        let letter = Letter { to: mailbox, grant };
+        if orders.is_untouched() {
+            orders.mail = Some(letter);
+        } else {
+            orders.deliver_too(letter);
+        }
+        orders.wake_soon(waker);
     }
 
     /// An idle resource that can be lent as it is: the hottest that needs no check, or exactly the oldest. What is worn out is closed on
@@ -265,19 +352,12 @@ impl<R, F: Clone> Ledger<R, F> {
         self.become_state(slot, State::Leased, now);
         let slot = &mut self.slots[slot];
         slot.asker = Some(asker);
-        slot.not_in_line.set(0);
         slot.probe = self.breaker.state == BreakerState::Recovering;
     }
 
     /// Puts a lent resource into its holder's hands.
-    fn take(
-        &mut self,
-        slot_no: SlotNo,
-        waited: Duration,
-        now: Moment,
-        orders: &mut Orders,
-    ) -> Grant<R> {
-        self.counts.acquired += 1;
+    #[inline(always)]
+    fn take(&mut self, slot_no: SlotNo, now: Moment, orders: &mut Orders<R>) -> Grant<R> {
         if let Some(after) = self.limits.leak_after {
             self.due(now + after, orders);
         }
@@ -285,52 +365,62 @@ impl<R, F: Clone> Ledger<R, F> {
             self.due(now, orders);
         }
         let slot = &mut self.slots[slot_no];
-        slot.since = now;
         slot.uses += 1;
         slot.overdue = false;
         Grant {
             slot: slot_no,
-            resource: slot
-                .resource
-                .take()
-                .expect("bug: what is granted is here until it is claimed"),
-            id: slot.id,
-            opened_at: slot.opened_at,
+            resource: slot.resource.take().expect("bug: what is granted is here"),
             uses: slot.uses,
-            waited,
             is_aside: false,
-            nested: None,
         }
     }
 
-    /// Ends a ticket whose fate is decided.
-    fn hear(&mut self, ticket: Ticket, now: Moment, orders: &mut Orders) -> Claim<R, F> {
-        let (fate, waited) = self.leave(ticket, now, orders);
-        match fate {
-            Fate::Waiting | Fate::Gone => unreachable!("bug: the fate is decided"),
-            Fate::Granted(slot) => {
-                let mut claim = Ok(self.take(slot, waited, now, orders));
-                if let Ok(grant) = &mut claim {
-                    grant.nested = self.circle_closed_by_grant(slot, now);
-                }
-                claim
-            }
-            Fate::Failed(failure) => Err(Refusal::Open(failure)),
-            Fate::Unavailable => Err(self.unavailable(now)),
-            Fate::Closed => Err(Refusal::Closed),
+    /// Ends a ticket whose fate is decided, unless what was granted is still on its way: `waker` is woken when it comes.
+    fn hear(
+        &mut self,
+        ticket: Ticket,
+        waker: &Waker,
+        now: Moment,
+        orders: &mut Orders<R>,
+    ) -> Poll<Claim<R, F>> {
+        let waiter = self.queue.waiter(ticket);
+        let (fate, failure) = (waiter.fate, waiter.failure.take());
+        if fate == Fate::Granted {
+            let (grant, waker) = waiter.mailbox.await_mail(ticket.serial, waker);
+            orders.spend(waker);
+            let Some(grant) = grant else {
+                return Poll::Pending;
+            };
+            self.leave(ticket, self.latest_of(grant.slot, now), orders);
+            self.slots[grant.slot].seat = None;
+            return Poll::Ready(Ok(grant));
         }
+        self.leave(ticket, now, orders);
+        Poll::Ready(Err(match failure {
+            Some(failure) => Refusal::Open(failure),
+            None if fate == Fate::Closed => Refusal::Closed,
+            None => self.unavailable(now),
+        }))
     }
 
-    /// Ends a ticket: what became of it, and how long it took.
-    fn leave(&mut self, ticket: Ticket, now: Moment, orders: &mut Orders) -> (Fate<F>, Duration) {
-        let (fate, since, waker) = self.queue.leave(ticket);
-        orders.spend(waker);
+    /// Whoever read the clock first may get the lock last: it was granted by then.
+    fn latest_of(&self, slot: SlotNo, now: Moment) -> Moment {
+        now.max(self.slots[slot].since)
+    }
+
+    /// Ends a ticket.
+    fn leave(&mut self, ticket: Ticket, now: Moment, orders: &mut Orders<R>) {
+        let waiter = self.queue.waiter(ticket);
+        orders.spend(waiter.waker.take());
+        self.queue.leave(ticket, now);
+        self.line_is_shorter(now, orders);
+    }
+
+    #[inline]
+    fn line_is_shorter(&mut self, now: Moment, orders: &mut Orders<R>) {
         if self.stepped_back && self.queue.is_empty() {
             self.due(now, orders);
         }
-        let waited = now.saturating_duration_since(since);
-        self.counts.wait_time += waited;
-        (fate, waited)
     }
 
     fn unavailable(&self, now: Moment) -> Refusal<F> {
@@ -353,12 +443,7 @@ impl<R, F: Clone> Ledger<R, F> {
         self.held_by(asker.owner?).next().map(|held| held.site)
     }
 
-    fn grant_at_once(
-        &mut self,
-        asker: Asker,
-        now: Moment,
-        orders: &mut Orders,
-    ) -> Result<Option<Grant<R>>, Refusal<F>> {
+    fn grant_at_once(&mut self, asker: Asker, now: Moment, orders: &mut Orders<R>) -> Tried<R, F> {
         if self.closed {
             return Err(Refusal::Closed);
         }
@@ -375,7 +460,7 @@ impl<R, F: Clone> Ledger<R, F> {
             return Ok(None);
         };
         self.lend(slot, asker, now);
-        let mut grant = self.take(slot, Duration::ZERO, now, orders);
+        let mut grant = self.take(slot, now, orders);
         grant.is_aside = self.set_aside(slot, now, orders);
         Ok(Some(grant))
     }

@@ -4,7 +4,7 @@ use std::mem;
 use std::time::Duration;
 
 use super::slot::{SlotNo, State};
-use super::{Failing, Fate, HELD_UP_AFTER, Ledger, Orders, Work};
+use super::{Failing, Fate, HELD_UP_AFTER, Ledger, Orders, Resource, Work};
 use crate::backoff::Backoff;
 use crate::config::OnOpenError;
 use crate::moment::Moment;
@@ -70,7 +70,7 @@ pub(crate) enum AfterFailure {
 const RETRY: Backoff = Backoff::new(Duration::from_millis(50), Duration::from_secs(5));
 const REFILL: Backoff = Backoff::new(Duration::from_millis(500), Duration::from_secs(30));
 
-impl<R, F: Clone> Ledger<R, F> {
+impl<R: Resource, F: Clone> Ledger<R, F> {
     /// A lease comes home.
     pub(crate) fn give_back(
         &mut self,
@@ -79,19 +79,20 @@ impl<R, F: Clone> Ledger<R, F> {
         condition: Condition,
         manner: Manner,
         now: Moment,
-        orders: &mut Orders,
+        orders: &mut Orders<R>,
     ) -> Returned<R> {
         let entry = &mut self.slots[slot];
         let held = now.saturating_duration_since(entry.since);
         let late = entry.overdue;
         entry.asker = None;
-        entry.label = None;
+        if entry.label.is_some() {
+            entry.label = None;
+        }
         let probe = mem::take(&mut entry.probe);
         entry.used_at = now;
-        entry.proven_at = now;
-        entry.suspect = false;
-        self.counts.released += 1;
-        self.progressed_at = Some(now);
+        if entry.suspect {
+            entry.suspect = false;
+        }
 
         let worn = self.worn(slot, now);
         let unfit = match condition {
@@ -142,19 +143,19 @@ impl<R, F: Clone> Ledger<R, F> {
     }
 
     /// A lease leaves the pool together with its resource.
-    pub(crate) fn detach(&mut self, slot: SlotNo, now: Moment) -> Orders {
+    pub(crate) fn detach(&mut self, slot: SlotNo, now: Moment) -> Orders<R> {
         let mut orders = Orders::default();
         self.slots[slot].probe = false;
         self.slots[slot].asker = None;
         self.slots[slot].label = None;
         self.counts.detached += 1;
-        self.progressed_at = Some(now);
+        self.slots[slot].used_at = now;
         self.vacate(slot, now, &mut orders);
         self.finish(orders, now)
     }
 
     /// Is the open of this slot still wanted? If not, the slot is free: nothing is opened once the work has stopped.
-    pub(crate) fn may_open(&mut self, slot: SlotNo, now: Moment) -> (bool, Orders) {
+    pub(crate) fn may_open(&mut self, slot: SlotNo, now: Moment) -> (bool, Orders<R>) {
         let mut orders = Orders::default();
         let wanted = !self.closed && (self.slots[slot].refill || !self.queue.is_empty());
         if !wanted {
@@ -167,28 +168,28 @@ impl<R, F: Clone> Ledger<R, F> {
     pub(crate) fn opened(
         &mut self,
         slot: SlotNo,
-        resource: R,
+        mut resource: R,
         home: Option<Home>,
         now: Moment,
-    ) -> (u64, Orders) {
+    ) -> (u64, Orders<R>) {
         let mut orders = Orders::default();
-        self.last_id += 1;
         self.counts.opened += 1;
         self.failing = None;
-        self.progressed_at = Some(now);
         let expires_at = self.limits.max_lifetime.map(|lifetime| {
             let part = self.limits.lifetime_jitter * self.rng.f64();
             now + (lifetime - lifetime.mul_f64(part))
         });
         self.open_took(now.saturating_duration_since(self.slots[slot].since));
         let entry = &mut self.slots[slot];
+        let id = self.counts.opened;
+        resource.opened(slot, id);
         entry.resource = Some(resource);
-        entry.id = self.last_id;
+        entry.id = id;
         entry.opened_at = now;
         entry.used_at = now;
-        entry.proven_at = now;
+        entry.checked_at = now;
         entry.expires_at = expires_at;
-        entry.uses = 0;
+        self.counts.acquired += mem::take(&mut entry.uses);
         entry.suspect = false;
         entry.replaced = false;
         entry.home = home;
@@ -196,7 +197,7 @@ impl<R, F: Clone> Ledger<R, F> {
         self.tell_watchers(&mut orders);
         // It has dates of its own now: idle, lifetime, heartbeat.
         self.due_next(now, &mut orders);
-        (self.last_id, self.finish(orders, now))
+        (id, self.finish(orders, now))
     }
 
     /// An open failed: the oldest waiter hears of it, or it is tried again.
@@ -205,11 +206,11 @@ impl<R, F: Clone> Ledger<R, F> {
         slot: SlotNo,
         failure: F,
         now: Moment,
-    ) -> (AfterFailure, Orders) {
+    ) -> (AfterFailure, Orders<R>) {
         let mut orders = Orders::default();
         self.counts.open_failed += 1;
-        let before = self.last_failure.replace(failure.clone());
-        self.waste.extend(before);
+        let before = self.last_failure.replace(Box::new(failure.clone()));
+        self.waste.extend(before.map(|failure| *failure));
         let failing = self.failing.get_or_insert_with(|| {
             Box::new(Failing {
                 since: now,
@@ -231,7 +232,8 @@ impl<R, F: Clone> Ledger<R, F> {
             || self.limits.on_open_error == OnOpenError::Fail
         {
             if self.limits.on_open_error == OnOpenError::Fail {
-                if let Some(waiter) = self.queue.settle_first(Fate::Failed(failure)) {
+                if let Some((_, waiter)) = self.queue.settle_first(Fate::Failed) {
+                    waiter.failure = Some(failure);
                     orders.wake_soon(waiter.waker.take());
                 }
             }
@@ -264,13 +266,13 @@ impl<R, F: Clone> Ledger<R, F> {
         resource: R,
         outcome: Outcome,
         now: Moment,
-    ) -> Orders {
+    ) -> Orders<R> {
         let mut orders = Orders::default();
         let entry = &mut self.slots[slot];
         entry.resource = Some(resource);
         match outcome {
             Outcome::Fit | Outcome::Alive => {
-                entry.proven_at = now;
+                entry.checked_at = now;
                 entry.suspect = false;
                 if outcome == Outcome::Alive && self.asks {
                     self.restore(slot, now, &mut orders);
@@ -280,7 +282,7 @@ impl<R, F: Clone> Ledger<R, F> {
                 self.due_next(now, &mut orders);
             }
             Outcome::Unfit(reason) => {
-                let proven_at = entry.proven_at;
+                let proven_at = entry.proven_at();
                 self.retire(slot, reason, now);
                 if reason == Reason::FailedCheck {
                     self.suspect_since(proven_at, now);
@@ -292,7 +294,7 @@ impl<R, F: Clone> Ledger<R, F> {
     }
 
     /// A resource was put back unchanged: it was looked at, and nothing was proven.
-    pub(crate) fn put_back(&mut self, slot: SlotNo, resource: R, now: Moment) -> Orders {
+    pub(crate) fn put_back(&mut self, slot: SlotNo, resource: R, now: Moment) -> Orders<R> {
         let mut orders = Orders::default();
         self.slots[slot].resource = Some(resource);
         self.restore(slot, now, &mut orders);
@@ -300,14 +302,14 @@ impl<R, F: Clone> Ledger<R, F> {
     }
 
     /// A close has ended.
-    pub(crate) fn closed(&mut self, slot: SlotNo, now: Moment) -> Orders {
+    pub(crate) fn closed(&mut self, slot: SlotNo, now: Moment) -> Orders<R> {
         let mut orders = Orders::default();
         self.vacate(slot, now, &mut orders);
         self.finish(orders, now)
     }
 
     /// Whoever did the work for this slot is gone, and the resource with it: its runtime has shut down.
-    pub(crate) fn lost(&mut self, slot: SlotNo, now: Moment) -> Orders {
+    pub(crate) fn lost(&mut self, slot: SlotNo, now: Moment) -> Orders<R> {
         let mut orders = Orders::default();
         match self.slots[slot].state {
             State::Checking => self.counts.closed.add(Reason::FailedCheck),
@@ -324,7 +326,7 @@ impl<R, F: Clone> Ledger<R, F> {
     }
 
     /// Finds the place of a resource that can be used: the first in line, or the shelf.
-    pub(super) fn place(&mut self, slot: SlotNo, now: Moment, orders: &mut Orders) {
+    pub(super) fn place(&mut self, slot: SlotNo, now: Moment, orders: &mut Orders<R>) {
         match self.unfit(slot, now) {
             Some(reason) => self.retire(slot, reason, now),
             None if !self.queue.is_empty() && self.allowance() > 0 => self.grant(slot, now, orders),
@@ -335,7 +337,7 @@ impl<R, F: Clone> Ledger<R, F> {
     }
 
     /// Puts a resource back on the shelf, from where it is vetted before it is lent.
-    fn restore(&mut self, slot: SlotNo, now: Moment, orders: &mut Orders) {
+    fn restore(&mut self, slot: SlotNo, now: Moment, orders: &mut Orders<R>) {
         match self.unfit(slot, now) {
             Some(reason) => self.retire(slot, reason, now),
             None => self.shelve(slot, now, orders),
@@ -358,7 +360,7 @@ impl<R, F: Clone> Ledger<R, F> {
             .shelf
             .iter()
             .copied()
-            .filter(|slot| self.slots[*slot].proven_at <= proven_at)
+            .filter(|slot| self.slots[*slot].proven_at() <= proven_at)
             .collect();
         for slot in suspects {
             self.slots[slot].suspect = true;

@@ -3,14 +3,15 @@
 use std::mem;
 use std::time::Duration;
 
+use super::queue::SeatNo;
 use super::slot::{SlotNo, State};
-use super::{Fate, Ledger, Orders, Work};
+use super::{Fate, Grant, Ledger, Orders, Resource, Work};
 use crate::moment::Moment;
 use crate::status::Reason;
 
-impl<R, F: Clone> Ledger<R, F> {
+impl<R: Resource, F: Clone> Ledger<R, F> {
     /// Grows at once; shrinks by what is idle now, and by the rest as it comes home. Answers with the size before.
-    pub(crate) fn resize(&mut self, max_size: usize, now: Moment) -> (usize, Orders) {
+    pub(crate) fn resize(&mut self, max_size: usize, now: Moment) -> (usize, Orders<R>) {
         let mut orders = Orders::default();
         let before = mem::replace(&mut self.max_size, max_size);
         while self.total() > max_size {
@@ -26,7 +27,7 @@ impl<R, F: Clone> Ledger<R, F> {
     }
 
     /// Retires everything that is open or being opened now, spread evenly over `over`.
-    pub(crate) fn invalidate(&mut self, over: Duration, now: Moment) -> Orders {
+    pub(crate) fn invalidate(&mut self, over: Duration, now: Moment) -> Orders<R> {
         let mut orders = Orders::default();
         let living: Vec<_> = (0..self.slots.len())
             .filter(|slot| !matches!(self.slots[*slot].state, State::Vacant | State::Closing))
@@ -54,7 +55,7 @@ impl<R, F: Clone> Ledger<R, F> {
         self.suspended = true;
     }
 
-    pub(crate) fn resume(&mut self, now: Moment) -> Orders {
+    pub(crate) fn resume(&mut self, now: Moment) -> Orders<R> {
         let mut orders = Orders::default();
         self.suspended = false;
         self.serve(now, &mut orders);
@@ -83,12 +84,12 @@ impl<R, F: Clone> Ledger<R, F> {
 
     /// Closes the pool; answers whether it was open. Everybody who waits is told, also those who were granted something and have not
     /// taken it yet.
-    pub(crate) fn close(&mut self, now: Moment) -> (bool, Orders) {
+    pub(crate) fn close(&mut self, now: Moment) -> (bool, Orders<R>) {
         let mut orders = Orders::default();
         if mem::replace(&mut self.closed, true) {
             return (false, self.finish(orders, now));
         }
-        let unclaimed = self.turn_away(|| Fate::Closed, &mut orders);
+        let unclaimed = self.turn_away(Fate::Closed, &mut orders);
         let idle = mem::take(&mut self.shelf);
         for slot in unclaimed.into_iter().chain(idle) {
             self.retire(slot, Reason::PoolClosed, now);
@@ -120,20 +121,25 @@ impl<R, F: Clone> Ledger<R, F> {
         self.occupied() - self.count(State::Leased)
     }
 
-    /// Sends everybody who waits away. Answers with the slots that were granted to some of them.
-    pub(super) fn turn_away(
-        &mut self,
-        fate: impl Fn() -> Fate<F>,
-        orders: &mut Orders,
-    ) -> Vec<SlotNo> {
+    /// What was granted goes elsewhere.
+    pub(super) fn send_away(&mut self, seat: SeatNo, fate: Fate, grant: Grant<R>) {
+        let slot = &mut self.slots[grant.slot];
+        self.queue.waits_on(seat, slot.since);
+        self.queue.at_mut(seat).fate = fate;
+        slot.take_back(grant);
+    }
+
+    /// Sends everybody who waits away. Answers with the slots that were granted to some of them and not claimed.
+    pub(super) fn turn_away(&mut self, fate: Fate, orders: &mut Orders<R>) -> Vec<SlotNo> {
         let mut unclaimed = Vec::new();
-        for waiter in self.queue.decided() {
-            if let Fate::Granted(slot) = waiter.fate {
-                waiter.fate = fate();
-                unclaimed.push(slot);
+        for seat in self.queue.granted() {
+            let waiter = self.queue.at_mut(seat);
+            if let Some(grant) = waiter.mailbox.refuse(waiter.serial()) {
+                unclaimed.push(grant.slot);
+                self.send_away(seat, fate, grant);
             }
         }
-        while let Some(waiter) = self.queue.settle_first(fate()) {
+        while let Some((_, waiter)) = self.queue.settle_first(fate) {
             orders.wake_soon(waiter.waker.take());
         }
         unclaimed

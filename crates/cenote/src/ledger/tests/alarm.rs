@@ -26,7 +26,7 @@ impl Dry {
         let Some(Work::Open { slot }) = ledger.next_work() else {
             panic!("an open is owed");
         };
-        let _ = ledger.opened(slot, 0, None, now);
+        let _ = ledger.opened(slot, 0, None, now).1.delivered();
         let Poll::Ready(Ok(grant)) = ledger.claimed(ticket, Waker::noop(), now).0 else {
             panic!("it was to be lent");
         };
@@ -45,7 +45,7 @@ impl Dry {
         let mut orders = Orders::default();
         let answer = self
             .ledger
-            .request(asker(), &waker, look_at, self.now, &mut orders);
+            .request(asker(), &mut Some(waker), look_at, self.now, &mut orders);
         let Answer::Wait { ticket, .. } = answer else {
             panic!("there was something to be had");
         };
@@ -56,7 +56,7 @@ impl Dry {
     fn alarm(&mut self, at: Moment) -> Option<Moment> {
         self.now = self.now.max(at);
         let (next, mut orders) = self.ledger.alarm(at, self.now);
-        orders.wake_all();
+        orders.call_all(|_| panic!("nobody refused anything"));
         next
     }
 }

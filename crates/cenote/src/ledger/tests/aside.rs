@@ -55,7 +55,7 @@ impl Shelf {
             let Work::Open { slot } = work else {
                 panic!("{work:?} is owed");
             };
-            let _ = self.ledger.opened(slot, 0, None, self.now);
+            let _ = self.ledger.opened(slot, 0, None, self.now).1.delivered();
         }
     }
 
@@ -71,7 +71,7 @@ impl Shelf {
         let _ = self.ledger.returned(slot, 0, good, dropped, self.now);
     }
 
-    fn lend(&mut self) -> (Grant<Token>, Orders) {
+    fn lend(&mut self) -> (Grant<Token>, Orders<Token>) {
         match self.ledger.try_request(asker(), self.now) {
             (Ok(Some(grant)), orders) => (grant, orders),
             (answer, _) => panic!("it was to be lent: {answer:?}"),

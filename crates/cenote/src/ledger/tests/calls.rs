@@ -3,16 +3,16 @@
 use super::*;
 
 /// With orders of their own, and nobody who needs the alarm.
-impl<R, F: Clone> Ledger<R, F> {
+impl<R: Resource, F: Clone> Ledger<R, F> {
     pub(super) fn asked(
         &mut self,
         asker: Asker,
         waker: &Waker,
         now: Moment,
-    ) -> (Answer<R, F>, Orders) {
+    ) -> (Answer<R, F>, Orders<R>) {
         let mut orders = Orders::default();
-        let answer = self.request(asker, waker, None, now, &mut orders);
-        (answer, orders)
+        let answer = self.request(asker, &mut Some(waker.clone()), None, now, &mut orders);
+        (answer, orders.delivered())
     }
 
     pub(super) fn claimed(
@@ -20,10 +20,10 @@ impl<R, F: Clone> Ledger<R, F> {
         ticket: Ticket,
         waker: &Waker,
         now: Moment,
-    ) -> (Poll<Claim<R, F>>, Orders) {
+    ) -> (Poll<Claim<R, F>>, Orders<R>) {
         let mut orders = Orders::default();
         let claim = self.claim(ticket, waker, None, now, &mut orders);
-        (claim, orders)
+        (claim, orders.delivered())
     }
 
     pub(super) fn returned(
@@ -33,9 +33,19 @@ impl<R, F: Clone> Ledger<R, F> {
         condition: Condition,
         manner: Manner,
         now: Moment,
-    ) -> (crate::ledger::way_out::Returned<R>, Orders) {
+    ) -> (crate::ledger::way_out::Returned<R>, Orders<R>) {
         let mut orders = Orders::default();
         let returned = self.give_back(slot, resource, condition, manner, now, &mut orders);
-        (returned, orders)
+        (returned, orders.delivered())
+    }
+}
+
+impl<R> Orders<R> {
+    /// What was granted is in its mailbox, and the rest is left to do.
+    pub(super) fn delivered(mut self) -> Self {
+        if let Some(letter) = self.letter() {
+            letter.deliver(|_| panic!("nobody refused anything"));
+        }
+        self
     }
 }

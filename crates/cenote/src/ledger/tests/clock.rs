@@ -27,7 +27,7 @@ fn a_clock_that_was_read_early_raises_no_alarm() {
         let Some(Work::Open { slot }) = ledger.next_work() else {
             panic!("an open is owed")
         };
-        let _ = ledger.opened(slot, token, None, early);
+        let _ = ledger.opened(slot, token, None, early).1.delivered();
         tickets.push(ticket);
     }
     let granted = tickets.pop().expect("three asked");

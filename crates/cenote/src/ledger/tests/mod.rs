@@ -21,6 +21,7 @@ mod work;
 use super::*;
 use crate::breaker::BreakerState;
 use crate::config::{Config, IdleOrder, Nested, OnOpenError};
+use crate::status::Status;
 use seed::Seed;
 
 /// Miri takes its time, and sees in few what it can see at all.
@@ -100,6 +101,12 @@ impl Caller {
 
 /// The resource is a number that exists once.
 type Token = u64;
+
+impl Resource for Token {
+    fn opened(&mut self, _: SlotNo, _: u64) {}
+
+    fn shelve(&mut self) {}
+}
 
 struct World {
     rng: Rng,
@@ -297,8 +304,11 @@ impl World {
     }
 
     fn time_out(&mut self, caller: Caller) {
-        let (claim, orders) = self.ledger.time_out(caller.ticket, self.now);
+        let (claim, orders) = self.ledger.time_out(caller.ticket, Waker::noop(), self.now);
         self.obey(orders);
+        let Poll::Ready(claim) = claim else {
+            panic!("what was granted is there");
+        };
         assert_eq!(
             claim.is_ok(),
             caller.is_woken(),

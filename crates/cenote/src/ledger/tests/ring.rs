@@ -46,7 +46,7 @@ impl Kept {
             let Work::Open { slot } = work else {
                 panic!("{work:?} is owed");
             };
-            let _ = self.ledger.opened(slot, 0, None, self.now);
+            let _ = self.ledger.opened(slot, 0, None, self.now).1.delivered();
         }
     }
 
@@ -57,7 +57,7 @@ impl Kept {
         let _ = self.ledger.upkeep(self.now);
     }
 
-    fn wait(&mut self) -> (Ticket, Orders) {
+    fn wait(&mut self) -> (Ticket, Orders<Token>) {
         let asker = asker();
         match self.ledger.asked(asker, Waker::noop(), self.now) {
             (Answer::Wait { ticket, .. }, orders) => (ticket, orders),
@@ -66,22 +66,22 @@ impl Kept {
     }
 
     /// Does this wake the upkeep task?
-    fn rings(&mut self, act: impl FnOnce(&mut Self) -> Orders) -> bool {
+    fn rings(&mut self, act: impl FnOnce(&mut Self) -> Orders<Token>) -> bool {
         act(self).ring
     }
 
-    fn give_back(&mut self) -> Orders {
+    fn give_back(&mut self) -> Orders<Token> {
         let slot = self.leases.pop().expect("one is out");
         let (good, dropped) = (Condition::Good, Manner::Dropped);
         self.ledger.returned(slot, 0, good, dropped, self.now).1
     }
 
-    fn detach(&mut self) -> Orders {
+    fn detach(&mut self) -> Orders<Token> {
         let slot = self.leases.pop().expect("one is out");
         self.ledger.detach(slot, self.now)
     }
 
-    fn lend(&mut self) -> Orders {
+    fn lend(&mut self) -> Orders<Token> {
         self.ledger.try_request(asker(), self.now).1
     }
 }

@@ -9,7 +9,6 @@ pub(super) struct Tray {
     since: Moment,
     used_at: Option<Moment>,
     uses: u64,
-    released: u64,
 }
 
 impl Tray {
@@ -39,7 +38,6 @@ impl World {
             since: self.now,
             used_at: None,
             uses,
-            released: 0,
         };
         let before = self.trays[slot].replace(tray);
         assert!(before.is_none(), "set aside twice");
@@ -75,7 +73,6 @@ impl World {
         };
         tray.token = Some(token);
         tray.used_at = Some(now);
-        tray.released += 1;
         true
     }
 
@@ -114,7 +111,6 @@ impl World {
             since: tray.since,
             used_at: tray.used_at,
             uses: tray.uses,
-            released: tray.released,
         };
         self.ledger.fetched(slot, fetched);
     }
