@@ -71,6 +71,8 @@ fn by_book<M: Manager>(turn: &mut Turn<'_, M>, context: &mut Context<'_>) -> Pol
         turn.ask(Owner::of_task(), waker)
     } else if let Some(lease) = turn.claim() {
         return Poll::Ready(Ok(lease));
+    } else if turn.is_over() {
+        return turn.time_out(waker);
     } else {
         turn.look(waker)
     };
@@ -165,7 +167,7 @@ pub(crate) fn set_aside<M: Manager>(
     asker: Asker,
     now: Moment,
 ) -> Option<TrayRef<Loan<M>>> {
-    if !grant.is_aside {
+    if !book.is_aside(grant.slot) {
         return None;
     }
     shared.clock.doubt();

@@ -42,6 +42,15 @@ impl Clock {
         }
     }
 
+    /// Exactly.
+    pub(crate) fn exactly_now(&self) -> Moment {
+        if self.is_exact() {
+            rt::now()
+        } else {
+            rt::truly_now()
+        }
+    }
+
     /// The same for those who ask very often: cheaper still, and a little later on a machine that has no time for anything.
     #[inline]
     pub(crate) fn glance(&self) -> Moment {
@@ -58,7 +67,7 @@ impl Clock {
         if self.is_exact() {
             now + limit
         } else if limit < SHORT {
-            rt::now() + limit
+            rt::truly_now() + limit
         } else {
             now + limit + LAG
         }
@@ -67,7 +76,7 @@ impl Clock {
     /// Is this moment over, where the clock showed `now` a moment ago?
     #[inline]
     pub(crate) fn is_past(&self, at: Moment, now: Moment) -> bool {
-        at <= now || (!self.is_exact() && at <= now + 2 * LAG && at <= rt::now())
+        at <= now || (!self.is_exact() && at <= now + 2 * LAG && at <= rt::truly_now())
     }
 
     #[inline]

@@ -6,6 +6,7 @@ use std::panic::Location;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::ledger::Report;
 use crate::status::{HolderGroup, Status};
 
 /// Why an acquire failed.
@@ -27,7 +28,7 @@ use crate::status::{HolderGroup, Status};
 #[non_exhaustive]
 pub enum AcquireError<E> {
     /// No resource in time. Says who holds them, and where they were taken.
-    TimedOut(Box<TimedOut<E>>),
+    TimedOut(TimedOut<E>),
     /// The pool was closed; it will not open again.
     Closed {
         /// The pool's name.
@@ -130,7 +131,7 @@ impl<E> fmt::Display for AcquireError<E> {
 impl<E: Error + 'static> Error for AcquireError<E> {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match self {
-            Self::TimedOut(timed_out) => timed_out.last_open_error.as_ref().map(|error| error as _),
+            Self::TimedOut(timed_out) => timed_out.last_open_error().map(|error| error as _),
             Self::Unavailable { cause, .. } => cause.as_ref().map(|error| error as _),
             // The text of an open error is part of ours, so its own cause comes next.
             Self::Open { error, .. } => error.source(),
@@ -143,12 +144,7 @@ impl<E: Error + 'static> Error for AcquireError<E> {
 #[derive(Debug)]
 pub struct TimedOut<E> {
     pub(crate) pool: Arc<str>,
-    pub(crate) waited: Duration,
-    pub(crate) phase: Phase,
-    pub(crate) status: Status,
-    pub(crate) holders: Vec<HolderGroup>,
-    pub(crate) nested: bool,
-    pub(crate) last_open_error: Option<OpenError<E>>,
+    pub(crate) seen: Box<Report<OpenError<E>>>,
 }
 
 impl<E> TimedOut<E> {
@@ -159,32 +155,32 @@ impl<E> TimedOut<E> {
 
     /// How long the caller waited.
     pub fn waited(&self) -> Duration {
-        self.waited
+        self.seen.waited
     }
 
     /// What it was waiting for at the end.
     pub fn phase(&self) -> Phase {
-        self.phase
+        self.seen.phase
     }
 
     /// The pool at that moment.
     pub fn status(&self) -> &Status {
-        &self.status
+        &self.seen.status
     }
 
     /// Who held the resources, grouped by call site, the longest first.
     pub fn holders(&self) -> &[HolderGroup] {
-        &self.holders
+        &self.seen.holders
     }
 
     /// Was every lease held by a task that itself waited for this pool?
     pub fn is_nested(&self) -> bool {
-        self.nested
+        self.seen.nested
     }
 
     /// The last error of an open, unless one succeeded since.
     pub fn last_open_error(&self) -> Option<&OpenError<E>> {
-        self.last_open_error.as_ref()
+        self.seen.last_failure.as_ref()
     }
 }
 
@@ -199,34 +195,34 @@ impl<E> fmt::Display for TimedOut<E> {
             waiting,
             opening,
             ..
-        } = self.status;
+        } = self.seen.status;
         write!(
             f,
             "pool `{}`: no resource within {:.1?}: ",
-            self.pool, self.waited
+            self.pool, self.seen.waited
         )?;
         write!(
             f,
             "{in_use} of {max_size} in use, {opening} opening, {waiting} waiting"
         )?;
-        for (nth, group) in self.holders.iter().take(SITES_SHOWN).enumerate() {
+        for (nth, group) in self.seen.holders.iter().take(SITES_SHOWN).enumerate() {
             f.write_str(if nth == 0 { "; held: " } else { ", " })?;
             group.fmt(f)?;
         }
         if let Some(more) = self
-            .holders
+            .holders()
             .len()
             .checked_sub(SITES_SHOWN)
             .filter(|more| *more > 0)
         {
             write!(f, " and {more} more places")?;
         }
-        if self.nested {
+        if self.seen.nested {
             return f.write_str(
                 "; nested acquire: every lease is held by a task that waits for this pool: take one lease per task and pass it along",
             );
         }
-        f.write_str(match self.phase {
+        f.write_str(match self.seen.phase {
             Phase::Queued => "; shorten leases or raise `max_size`",
             Phase::Opening => "; opening is slow or fails: see `open_timeout` and `max_opening`",
             Phase::Checking => "; checks are slow: see `check_timeout`",

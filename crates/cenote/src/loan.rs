@@ -180,16 +180,17 @@ impl<M: Manager + 'static> Loan<M> {
             book.give_back(slot, self, condition, manner, now, &mut orders)
         };
         if orders.is_one_letter() && !shared.is_watched() {
-            hand_over(shared, orders);
+            hand_over(shared, &mut orders);
             return Left::Way;
         }
         if shared.observers.any() {
-            tell_released(&shared, id, site, returned.held);
+            let held = now.saturating_duration_since(returned.since);
+            tell_released(&shared, id, site, held);
             if condition == Condition::Discarded {
                 tell_discarded(&shared, id, site);
             }
             if returned.late {
-                tell_late(&shared, id, site, returned.held);
+                tell_late(&shared, id, site, held);
             }
         }
         let served = orders.wakes();
@@ -299,7 +300,7 @@ impl<M: Manager + 'static> Resource for Box<Loan<M>> {
 
 /// Straight to the next, who gets the reference to the pool with it.
 #[inline]
-fn hand_over<M: Manager>(pool: Arc<Shared<M>>, mut orders: Orders<Box<Loan<M>>>) {
+fn hand_over<M: Manager>(pool: Arc<Shared<M>>, orders: &mut Orders<Box<Loan<M>>>) {
     if let Some(mut letter) = orders.letter() {
         letter.grant.resource.pool = Some(pool);
         letter.deliver(refused);

@@ -71,6 +71,10 @@ pub(crate) fn nearly_now() -> Moment {
     now()
 }
 
+pub(crate) fn truly_now() -> Moment {
+    now()
+}
+
 pub(crate) fn is_real_time() -> bool {
     false
 }

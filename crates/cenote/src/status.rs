@@ -273,25 +273,6 @@ pub struct HolderGroup {
     pub label: Option<Cow<'static, str>>,
 }
 
-impl HolderGroup {
-    /// Groups holders by call site, the longest first. `holders` are sorted so already.
-    pub(crate) fn of(holders: &[Holder]) -> Vec<Self> {
-        let mut groups: Vec<Self> = Vec::new();
-        for holder in holders {
-            match groups.iter_mut().find(|group| group.site == holder.site) {
-                Some(group) => group.count += 1,
-                None => groups.push(Self {
-                    site: holder.site,
-                    count: 1,
-                    longest: holder.held_for,
-                    label: holder.label.clone(),
-                }),
-            }
-        }
-        groups
-    }
-}
-
 impl fmt::Display for HolderGroup {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(

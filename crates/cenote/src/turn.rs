@@ -18,7 +18,6 @@ use crate::moment::Moment;
 use crate::observer::TimeoutRaised;
 use crate::rt::{self, Owner};
 use crate::shared::{Place, Shared};
-use crate::status::HolderGroup;
 use crate::upkeep;
 
 type Failed<M> = OpenError<<M as Manager>::Error>;
@@ -269,12 +268,12 @@ impl<'a, M: Manager + 'static> Turn<'a, M> {
 
     /// Its time is over. What was granted at the last moment may still be on its way; then `waker` is woken.
     pub(crate) fn time_out(&mut self, waker: &Waker) -> Poll<Told<M>> {
-        let now = rt::now();
+        let now = self.shared.clock.exactly_now();
         let ticket = self.place().ticket;
         let (told, orders) = self.shared.lock().time_out(ticket, waker, now);
         let acquired = told.map(|told| match told {
             Ok(claim) => self.hear(claim),
-            Err(report) => Err(Box::new(self.timed_out(*report))),
+            Err(report) => Err(Box::new(self.timed_out(report))),
         });
         self.shared.carry_out(orders, Place::Task);
         acquired
@@ -300,34 +299,21 @@ impl<'a, M: Manager + 'static> Turn<'a, M> {
     }
 
     #[cold]
-    fn timed_out(&mut self, report: Report<Failed<M>>) -> AcquireError<M::Error> {
+    fn timed_out(&mut self, seen: Box<Report<Failed<M>>>) -> AcquireError<M::Error> {
         self.place = None;
-        let Report {
-            waited,
-            phase,
-            status,
-            holders,
-            nested,
-            last_failure,
-        } = report;
         let event = TimeoutRaised {
             pool: &self.shared.name,
             site: self.site,
-            waited,
-            status: &status,
+            waited: seen.waited,
+            status: &seen.status,
         };
         self.shared
             .observers
             .tell(|observer| observer.timed_out(&event));
-        AcquireError::TimedOut(Box::new(TimedOut {
+        AcquireError::TimedOut(TimedOut {
             pool: Arc::clone(&self.shared.name),
-            waited,
-            phase,
-            holders: HolderGroup::of(&holders),
-            status,
-            nested,
-            last_open_error: last_failure,
-        }))
+            seen,
+        })
     }
 }
 

@@ -24,7 +24,7 @@ impl<R: Resource, F: Clone> Ledger<R, F> {
         self.queue.each_in_line(|waiter| match waiter.look_at {
             Some(at) if at <= now => {
                 waiter.look_at = None;
-                orders.wake_soon(waiter.waker.clone());
+                orders.wake_soon(waiter.waker.take());
             }
             Some(at) => next = Some(next.map_or(at, |next| next.min(at))),
             None => {}

@@ -27,8 +27,6 @@ pub(crate) struct Grant<R> {
     pub(crate) slot: SlotNo,
     pub(crate) resource: R,
     pub(crate) uses: u64,
-    /// It is set aside.
-    pub(crate) is_aside: bool,
 }
 
 /// Why there will be no lease.

@@ -86,7 +86,7 @@ impl<R: Resource, F: Clone> Ledger<R, F> {
     }
 
     /// Sets aside what was just lent, if it may be.
-    pub(super) fn set_aside(&mut self, slot: SlotNo, now: Moment, orders: &mut Orders<R>) -> bool {
+    pub(super) fn set_aside(&mut self, slot: SlotNo, now: Moment, orders: &mut Orders<R>) {
         let spare_counts = self.limits.min_idle > 0 && self.occupied() < self.max_size;
         if !self.kept_up
             || slot >= self.trays
@@ -94,7 +94,7 @@ impl<R: Resource, F: Clone> Ledger<R, F> {
             || self.slots[slot].retire_at.is_some()
             || self.breaker.state != BreakerState::Active
         {
-            return false;
+            return;
         }
         self.become_state(slot, State::Aside, now);
         self.aside.push(slot);
@@ -106,7 +106,10 @@ impl<R: Resource, F: Clone> Ledger<R, F> {
         if let Some(at) = dates.min() {
             self.due(at, orders);
         }
-        true
+    }
+
+    pub(crate) fn is_aside(&self, slot: SlotNo) -> bool {
+        self.slots[slot].state == State::Aside
     }
 
     /// The terms of a slot that was just set aside.

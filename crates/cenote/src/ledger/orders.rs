@@ -1,6 +1,5 @@
 //! Orders: what the ledger wants done once its lock is released.
 
-use std::mem;
 use std::task::Waker;
 
 use super::answers::Grant;
@@ -18,7 +17,8 @@ pub(crate) struct Orders<R: 'static> {
     /// Delivered first: it is for the first of those who are woken.
     pub(super) mail: Option<Letter<R>>,
     first: Option<Waker>,
-    more: Vec<Call<R>>,
+    /// Rare.
+    more: Option<Box<Calls<R>>>,
     /// There is owed work: take it, or ask somebody to.
     pub(crate) owed: bool,
     /// The upkeep task sleeps for too long: wake it.
@@ -66,7 +66,7 @@ impl<R> Default for Orders<R> {
         Self {
             mail: None,
             first: None,
-            more: Vec::new(),
+            more: None,
             owed: false,
             ring: false,
             alarm: None,
@@ -80,18 +80,18 @@ impl<R> Orders<R> {
     /// Is nobody to be served or woken yet?
     #[inline]
     pub(super) fn is_untouched(&self) -> bool {
-        self.mail.is_none() && self.first.is_none() && self.more.is_empty()
+        self.mail.is_none() && self.first.is_none() && self.more.is_none()
     }
 
     #[cold]
     pub(super) fn deliver_too(&mut self, letter: Letter<R>) {
-        self.more.push(Call::Deliver(letter));
+        self.add(Call::Deliver(letter));
     }
 
     /// Is there one letter to be delivered, and nothing else to be done but to wake whom it is for?
     #[inline]
     pub(crate) fn is_one_letter(&self) -> bool {
-        self.mail.is_some() && self.more.is_empty() && !self.has_more()
+        self.mail.is_some() && self.more.is_none() && !self.has_more()
     }
 
     /// The first letter, for one who delivers it by hand, before anybody is woken.
@@ -102,10 +102,10 @@ impl<R> Orders<R> {
 
     #[inline]
     pub(crate) fn wake(&mut self, waker: Waker) {
-        if self.first.is_none() && self.more.is_empty() {
+        if self.first.is_none() && self.more.is_none() {
             self.first = Some(waker);
         } else {
-            self.more.push(Call::Wake(waker));
+            self.add(Call::Wake(waker));
         }
     }
 
@@ -115,6 +115,12 @@ impl<R> Orders<R> {
         if let Some(waker) = waker {
             self.wake(waker);
         }
+    }
+
+    #[cold]
+    fn add(&mut self, call: Call<R>) {
+        let more = self.more.get_or_insert_with(|| Box::new(Calls(Vec::new())));
+        more.0.push(call);
     }
 
     /// Is there anybody who has to be woken?
@@ -127,7 +133,7 @@ impl<R> Orders<R> {
     #[inline]
     pub(crate) fn spend(&mut self, waker: Option<Waker>) {
         if let Some(waker) = waker {
-            self.more.push(Call::Spent(waker));
+            self.add(Call::Spent(waker));
         }
     }
 
@@ -140,7 +146,7 @@ impl<R> Orders<R> {
         if let Some(waker) = self.first.take() {
             wake(waker);
         }
-        if !self.more.is_empty() {
+        if self.more.is_some() {
             self.call_more(&mut refused);
         }
     }
@@ -153,7 +159,8 @@ impl<R> Orders<R> {
 
     #[cold]
     fn call_more(&mut self, refused: &mut dyn FnMut(Grant<R>)) {
-        for call in mem::take(&mut self.more) {
+        let more = self.more.take().map(|more| more.0);
+        for call in more.into_iter().flatten() {
             match call {
                 Call::Deliver(letter) => letter.deliver(&mut *refused),
                 Call::Wake(waker) => wake(waker),
@@ -162,6 +169,9 @@ impl<R> Orders<R> {
         }
     }
 }
+
+#[derive(Debug)]
+struct Calls<R: 'static>(Vec<Call<R>>);
 
 /// A waker is foreign code. If one panics, which the panic hook has told, the others are woken all the same.
 #[inline]

@@ -87,6 +87,11 @@ impl<R, F> Waiter<R, F> {
         self.fate == Fate::Waiting
     }
 
+    /// Of one who was granted something.
+    pub(crate) fn has_claimed(&self) -> bool {
+        self.mailbox.was_claimed(self.serial)
+    }
+
     /// Its number: who came later has a larger one.
     pub(crate) fn serial(&self) -> u64 {
         self.serial

@@ -1,15 +1,18 @@
 //! What can be seen of the ledger: counts, holders, health; and the check of its invariants.
 
+use std::cmp::Reverse;
+use std::panic::Location;
+use std::ptr;
 use std::time::Duration;
 
-use super::slot::{Asker, Label, Slot, SlotNo, State};
+use super::slot::{Asker, Label, SlotNo, State};
 use super::{Ledger, Resource, Ticket};
 use crate::breaker::BreakerState;
 use crate::config::IdleOrder;
 use crate::error::Phase;
 use crate::moment::Moment;
 use crate::rt::Owner;
-use crate::status::{Health, Holder, Status, Task};
+use crate::status::{Health, Holder, HolderGroup, Status, Task};
 
 /// What was seen when a waiter ran out of time.
 #[derive(Debug)]
@@ -17,7 +20,7 @@ pub(crate) struct Report<F> {
     pub(crate) waited: Duration,
     pub(crate) phase: Phase,
     pub(crate) status: Status,
-    pub(crate) holders: Vec<Holder>,
+    pub(crate) holders: Vec<HolderGroup>,
     pub(crate) nested: bool,
     pub(crate) last_failure: Option<F>,
 }
@@ -26,9 +29,10 @@ impl<R: Resource, F: Clone> Ledger<R, F> {
     pub(crate) fn status(&self, now: Moment) -> Status {
         let counts = &self.counts;
         let mut status = Status {
+            max_size: self.max_size,
+            waiting: self.queue.len(),
             waited: self.queue.joined(),
-            wait_time: self.wait_time(),
-            released: self.released(),
+            wait_time: self.queue.wait_time(),
             discarded: counts.discarded,
             detached: counts.detached,
             opened: counts.opened,
@@ -39,7 +43,9 @@ impl<R: Resource, F: Clone> Ledger<R, F> {
             closed: counts.closed.clone(),
             ..Status::default()
         };
+        let (mut lent, mut unclaimed) = (counts.acquired, 0);
         for slot in &self.slots {
+            lent += slot.uses;
             match slot.state {
                 State::Vacant => {}
                 State::Opening => status.opening += 1,
@@ -49,18 +55,19 @@ impl<R: Resource, F: Clone> Ledger<R, F> {
                 State::Cleaning => status.cleaning += 1,
                 State::Closing => status.closing += 1,
             }
+            if let Some(seat) = slot.seat {
+                let waiter = self.queue.at(seat);
+                let waited = slot.since.saturating_duration_since(waiter.since);
+                status.wait_time = status.wait_time.saturating_add(waited);
+                unclaimed += u64::from(!waiter.has_claimed());
+            }
         }
         status.total =
             status.idle + status.in_use + status.opening + status.cleaning + status.checking;
-        let unclaimed = (0..self.slots.len()).filter(|slot| self.is_unclaimed(*slot));
-        let held = (status.in_use - unclaimed.count()) as u64;
-        status.acquired = status.released + status.detached + held;
-        status.max_size = self.max_size;
-        status.waiting = self.queue.len();
-        status.oldest_wait = self
-            .queue
-            .first()
-            .map(|waiter| now.saturating_duration_since(waiter.since));
+        status.released = lent - status.detached - status.in_use as u64;
+        status.acquired = lent - unclaimed;
+        let first = self.queue.first();
+        status.oldest_wait = first.map(|waiter| now.saturating_duration_since(waiter.since));
         status
     }
 
@@ -69,16 +76,6 @@ impl<R: Resource, F: Clone> Ledger<R, F> {
         let lent = self.slots.iter().map(|slot| slot.uses).sum::<u64>() + self.counts.acquired;
         let out = self.count(State::Leased) + self.count(State::Aside);
         lent - self.counts.detached - out as u64
-    }
-
-    /// How long those who are in line no more have waited in total.
-    fn wait_time(&self) -> Duration {
-        let waited = |slot: &Slot<R>| {
-            let since = self.queue.at(slot.seat?).since;
-            Some(slot.since.saturating_duration_since(since))
-        };
-        let served = self.slots.iter().filter_map(waited);
-        served.fold(self.queue.wait_time(), |sum, wait| sum.saturating_add(wait))
     }
 
     /// When something last came back or was opened.
@@ -93,7 +90,7 @@ impl<R: Resource, F: Clone> Ledger<R, F> {
             .filter(|slot| !self.is_unclaimed(*slot))
             .filter_map(|slot| self.holder(slot, now))
             .collect();
-        holders.sort_by_key(|holder| std::cmp::Reverse(holder.held_for));
+        holders.sort_by_key(|holder| Reverse(holder.held_for));
         holders
     }
 
@@ -111,11 +108,8 @@ impl<R: Resource, F: Clone> Ledger<R, F> {
 
     /// Granted, but not yet taken by its waiter?
     pub(super) fn is_unclaimed(&self, slot: SlotNo) -> bool {
-        let Some(seat) = self.slots[slot].seat else {
-            return false;
-        };
-        let waiter = self.queue.at(seat);
-        !waiter.mailbox.was_claimed(waiter.serial())
+        let seat = self.slots[slot].seat;
+        seat.is_some_and(|seat| !self.queue.at(seat).has_claimed())
     }
 
     pub(crate) fn opened_at(&self, slot: SlotNo) -> Moment {
@@ -162,29 +156,61 @@ impl<R: Resource, F: Clone> Ledger<R, F> {
     }
 
     /// What one who is still in line should be told when its time is over.
-    pub(super) fn report(&mut self, ticket: Ticket, now: Moment) -> Report<F> {
-        Report {
+    pub(super) fn report(&mut self, ticket: Ticket, now: Moment) -> Box<Report<F>> {
+        let status = self.status(now);
+        Box::new(Report {
             waited: now.saturating_duration_since(self.queue.waiter(ticket).since),
-            phase: self.phase(ticket),
-            status: self.status(now),
-            holders: self.holders(now),
+            phase: self.phase(ticket, &status),
+            status,
+            holders: self.groups(now),
             nested: self.is_circle(),
             last_failure: self.last_failure(),
+        })
+    }
+
+    /// The living leases by call site, the longest first.
+    fn groups(&self, now: Moment) -> Vec<HolderGroup> {
+        let mut groups: Vec<HolderGroup> = Vec::new();
+        for number in 0..self.slots.len() {
+            let slot = &self.slots[number];
+            let asker = slot.asker.filter(|_| slot.state == State::Leased);
+            let Some(Asker { site, .. }) = asker.filter(|_| !self.is_unclaimed(number)) else {
+                continue;
+            };
+            let longest = now.saturating_duration_since(slot.since);
+            let label = || slot.label.as_deref().cloned();
+            match groups.iter_mut().find(|group| is_same(group.site, site)) {
+                None => groups.push(HolderGroup {
+                    site,
+                    count: 1,
+                    longest,
+                    label: label(),
+                }),
+                Some(group) => {
+                    group.count += 1;
+                    if group.longest < longest {
+                        group.longest = longest;
+                        group.label = label();
+                    }
+                }
+            }
         }
+        groups.sort_by_key(|group| Reverse(group.longest));
+        groups
     }
 
     /// What the waiter with this ticket is waiting for.
-    fn phase(&mut self, ticket: Ticket) -> Phase {
+    fn phase(&mut self, ticket: Ticket, status: &Status) -> Phase {
         if self.suspended {
             return Phase::Suspended;
         }
         if self.allowance() == 0 {
             return Phase::Recovering;
         }
-        let opening = self.count(State::Opening);
-        let checking = opening + self.count(State::Checking);
-        let cleaning = checking + self.count(State::Cleaning);
-        let closing = cleaning + self.count(State::Closing);
+        let opening = status.opening;
+        let checking = opening + status.checking;
+        let cleaning = checking + status.cleaning;
+        let closing = cleaning + status.closing;
         let serial = self.queue.waiter(ticket).serial();
         let ahead = self
             .queue
@@ -311,4 +337,9 @@ impl<R: Resource, F: Clone> Ledger<R, F> {
             );
         }
     }
+}
+
+/// One place has one location nearly always, and to compare names takes longer.
+fn is_same(one: &'static Location<'static>, other: &'static Location<'static>) -> bool {
+    ptr::eq(one, other) || one == other
 }

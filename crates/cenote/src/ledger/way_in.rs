@@ -157,7 +157,7 @@ impl<R: Resource, F: Clone> Ledger<R, F> {
         let mut orders = Orders::default();
         let claim = if self.queue.waiter(ticket).is_in_line() {
             self.counts.timed_out += 1;
-            let report = Box::new(self.report(ticket, now));
+            let report = self.report(ticket, now);
             self.leave(ticket, now, &mut orders);
             Poll::Ready(Err(report))
         } else {
@@ -211,11 +211,15 @@ impl<R: Resource, F: Clone> Ledger<R, F> {
     }
 
     /// Serves those in line with what is idle, and sees to it that something is on its way for each who is left.
+    #[inline]
     pub(super) fn serve(&mut self, now: Moment, orders: &mut Orders<R>) {
         let nothing_to_give = self.shelf.is_empty() && self.occupied() >= self.max_size;
-        if self.queue.is_empty() || nothing_to_give {
-            return;
+        if !self.queue.is_empty() && !nothing_to_give {
+            self.give_out(now, orders);
         }
+    }
+
+    fn give_out(&mut self, now: Moment, orders: &mut Orders<R>) {
         let mut allowance = self.allowance();
         while allowance > 0 && !self.queue.is_empty() {
             let Some(slot) = self.pick(now) else { break };
@@ -371,7 +375,6 @@ impl<R: Resource, F: Clone> Ledger<R, F> {
             slot: slot_no,
             resource: slot.resource.take().expect("bug: what is granted is here"),
             uses: slot.uses,
-            is_aside: false,
         }
     }
 
@@ -460,8 +463,8 @@ impl<R: Resource, F: Clone> Ledger<R, F> {
             return Ok(None);
         };
         self.lend(slot, asker, now);
-        let mut grant = self.take(slot, now, orders);
-        grant.is_aside = self.set_aside(slot, now, orders);
+        let grant = self.take(slot, now, orders);
+        self.set_aside(slot, now, orders);
         Ok(Some(grant))
     }
 }

@@ -35,7 +35,8 @@ pub(crate) enum Manner {
 /// What is known about a lease that came back.
 #[derive(Debug)]
 pub(crate) struct Returned<R> {
-    pub(crate) held: Duration,
+    /// When it was granted.
+    pub(crate) since: Moment,
     /// It had been reported as leaked.
     pub(crate) late: bool,
     /// It was lent while the breaker recovered.
@@ -82,7 +83,7 @@ impl<R: Resource, F: Clone> Ledger<R, F> {
         orders: &mut Orders<R>,
     ) -> Returned<R> {
         let entry = &mut self.slots[slot];
-        let held = now.saturating_duration_since(entry.since);
+        let since = entry.since;
         let late = entry.overdue;
         entry.asker = None;
         if entry.label.is_some() {
@@ -119,7 +120,7 @@ impl<R: Resource, F: Clone> Ledger<R, F> {
             }
             (None, _) => {
                 self.slots[slot].resource = Some(resource);
-                self.place(slot, now, orders);
+                self.pass_on(slot, now, orders);
                 None
             }
         };
@@ -134,7 +135,7 @@ impl<R: Resource, F: Clone> Ledger<R, F> {
         }
         self.end(orders, now);
         Returned {
-            held,
+            since,
             late,
             probe,
             refused: unfit == Some(Reason::Broken),
@@ -328,9 +329,21 @@ impl<R: Resource, F: Clone> Ledger<R, F> {
     /// Finds the place of a resource that can be used: the first in line, or the shelf.
     pub(super) fn place(&mut self, slot: SlotNo, now: Moment, orders: &mut Orders<R>) {
         match self.unfit(slot, now) {
-            Some(reason) => self.retire(slot, reason, now),
-            None if !self.queue.is_empty() && self.allowance() > 0 => self.grant(slot, now, orders),
-            None => self.shelve(slot, now, orders),
+            Some(reason) => {
+                self.retire(slot, reason, now);
+                self.serve(now, orders);
+            }
+            None => self.pass_on(slot, now, orders),
+        }
+    }
+
+    /// The same for one that is fit.
+    #[inline]
+    fn pass_on(&mut self, slot: SlotNo, now: Moment, orders: &mut Orders<R>) {
+        if !self.queue.is_empty() && self.allowance() > 0 {
+            self.grant(slot, now, orders);
+        } else {
+            self.shelve(slot, now, orders);
         }
         // Its state has changed, so another may be opened, or lent as a probe.
         self.serve(now, orders);

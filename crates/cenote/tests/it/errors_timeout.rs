@@ -10,7 +10,7 @@ use cenote_testkit::{Call, Fault, Gate, GatedManager, GatedPool, Rig};
 const SECOND: Duration = Duration::from_secs(1);
 
 /// Runs out of time in a task of its own, so that it has nothing to do with who holds the leases.
-async fn time_out(pool: &GatedPool, limit: Duration) -> Box<TimedOut<Fault>> {
+async fn time_out(pool: &GatedPool, limit: Duration) -> TimedOut<Fault> {
     let pool = pool.clone();
     let waiter = tokio::spawn(async move { pool.acquire_timeout(limit).await });
     match waiter.await.expect("it does not panic") {

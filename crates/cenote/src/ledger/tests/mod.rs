@@ -334,7 +334,7 @@ impl World {
             "I4: lent what it did not have"
         );
         self.leases.push((grant.slot, grant.resource));
-        if grant.is_aside {
+        if self.ledger.is_aside(grant.slot) {
             self.open_tray(grant.slot, grant.uses);
         }
     }
