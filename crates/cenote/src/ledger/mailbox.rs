@@ -71,7 +71,7 @@ impl<R> Mailbox<R> {
 
     /// The same for one who knows that it was granted something. If that is still on its way, `waker` is woken when it comes. Answers with
     /// the waker that was there before, too.
-    pub(super) fn await_mail(
+    pub(super) fn claim_or_wait(
         &self,
         serial: u64,
         waker: &Waker,

@@ -9,10 +9,10 @@
 //! - **I2 no idle hands**: while somebody waits and the pool may lend, no fit resource is idle, and either something is on its way for
 //!   each who waits, or there is no room for more, or as many opens run as help (`growth.rs`).
 //! - **I3 first come, first served**; a ticket that ends leaves no trace.
-//! - **I4 one slot, one holder**: `Leased` = living leases + unclaimed grants.
+//! - **I4 one slot, one holder**: `Leased` = living leases + unclaimed grants, which are in a mailbox or on their way there.
 //! - **I5** no user code, no wake, no drop of a resource, a waker or an error under the lock.
 //! - **I6** after `close` nothing becomes leased, idle or checked.
-//! - **I7** every grant ends: claimed, passed on, or shelved.
+//! - **I7** every grant ends: claimed, or refused and then passed on, shelved or closed.
 //! - **I8** while somebody waits, nothing is set aside (`aside.rs`).
 //!
 //! [`Ledger::assert_sound`] checks what can be seen from here; tests call it after every step and hold the other half of I4.
@@ -22,6 +22,7 @@ mod answers;
 mod aside;
 mod breaker;
 mod circle;
+mod claims;
 mod counts;
 mod growth;
 mod mailbox;

@@ -49,3 +49,9 @@ impl<R> Orders<R> {
         self
     }
 }
+
+impl Resource for Token {
+    fn opened(&mut self, _: SlotNo, _: u64) {}
+
+    fn shelve(&mut self) {}
+}

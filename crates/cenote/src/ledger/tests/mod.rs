@@ -102,12 +102,6 @@ impl Caller {
 /// The resource is a number that exists once.
 type Token = u64;
 
-impl Resource for Token {
-    fn opened(&mut self, _: SlotNo, _: u64) {}
-
-    fn shelve(&mut self) {}
-}
-
 struct World {
     rng: Rng,
     now: Moment,
