@@ -13,6 +13,7 @@ mod alarm;
 mod aside;
 mod calls;
 mod clock;
+mod mail;
 mod ring;
 mod seed;
 mod trays;
