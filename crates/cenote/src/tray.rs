@@ -201,7 +201,7 @@ impl<R: Send + 'static> Trays<R> {
     }
 
     /// Takes what lies on a tray and may be lent, looking first where this thread was last.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn take(
         &self,
         site: &'static Location<'static>,

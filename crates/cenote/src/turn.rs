@@ -111,7 +111,9 @@ impl<'a, M: Manager + 'static> Turn<'a, M> {
             if let Some(joined) = book.join_line(asker, &mut left, look_at, now, &mut orders) {
                 drop(book);
                 self.wait(joined, times, asker);
-                shared.obey(&mut orders, Place::Task);
+                if !orders.is_empty() {
+                    shared.obey(&mut orders, Place::Task);
+                }
                 return Poll::Pending;
             }
             answer = book.request(asker, &mut left, look_at, now, &mut orders);

@@ -88,6 +88,12 @@ impl<R> Orders<R> {
         self.add(Call::Deliver(letter));
     }
 
+    /// Is there nothing to be done?
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.is_untouched() && !self.has_more()
+    }
+
     /// Is there one letter to be delivered, and nothing else to be done but to wake whom it is for?
     #[inline]
     pub(crate) fn is_one_letter(&self) -> bool {
