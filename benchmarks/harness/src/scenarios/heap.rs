@@ -78,7 +78,8 @@ async fn per_trip<P: Peer>(pool: &P, load: Load, meter: Meter) -> f64 {
     play(pool, load, 2 * TRIPS).await;
     let end = meter().times;
     let more = (end - middle) as f64 - (middle - start) as f64;
-    more / f64::from(TRIPS) / load.tasks as f64
+    // A round may end with fewer than the one before.
+    more.max(0.0) / f64::from(TRIPS) / load.tasks as f64
 }
 
 /// S12: a thousand pools of ten, all idle.

@@ -292,6 +292,12 @@ impl<R: Send + 'static, F> Queue<R, F> {
         waiter.since = until;
     }
 
+    /// How many seats there are.
+    #[cfg(test)]
+    pub(crate) fn seats(&self) -> usize {
+        self.seats.len()
+    }
+
     /// Is anything in any mailbox?
     pub(crate) fn any_mail(&self) -> bool {
         self.seats.iter().any(|waiter| waiter.mailbox.is_full())

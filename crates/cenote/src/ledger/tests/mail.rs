@@ -94,6 +94,29 @@ fn what_comes_to_one_who_has_left_is_passed_on() {
 }
 
 #[test]
+fn a_seat_is_free_again_when_its_lease_has_ended_or_what_came_was_refused() {
+    let mut post = Post::new();
+    let orders = post.give_back();
+    let _ = post.ledger.withdraw(post.ticket, post.now);
+    post.deliver(orders);
+    let asker = Asker {
+        site: Location::caller(),
+        owner: None,
+    };
+    let (taken, _) = post.ledger.try_request(asker, post.now);
+    assert!(matches!(taken, Ok(Some(_))));
+
+    for _ in 0..3 {
+        let (ticket, mailbox) = wait(&mut post.ledger, post.now);
+        let orders = post.give_back();
+        post.deliver(orders);
+        assert!(mailbox.claim(ticket.serial).is_some());
+    }
+
+    assert_eq!(post.ledger.queue.seats(), 2, "one who holds, one who waits");
+}
+
+#[test]
 fn what_comes_to_one_who_has_left_is_idle_if_nobody_waits() {
     let mut post = Post::new();
     let orders = post.give_back();
