@@ -179,10 +179,6 @@ impl<M: Manager + 'static> Loan<M> {
             }
             book.give_back(slot, self, condition, manner, now, &mut orders)
         };
-        if orders.is_one_letter() && !shared.is_watched() {
-            hand_over(shared, &mut orders);
-            return Left::Way;
-        }
         if shared.observers.any() {
             let held = now.saturating_duration_since(returned.since);
             tell_released(&shared, id, site, held);
@@ -192,6 +188,10 @@ impl<M: Manager + 'static> Loan<M> {
             if returned.late {
                 tell_late(&shared, id, site, held);
             }
+        }
+        if returned.work.is_none() && orders.is_one_letter() && shared.strategy.is_none() {
+            hand_over(shared, &mut orders);
+            return Left::Way;
         }
         let served = orders.wakes();
         shared.obey(&mut orders, Place::Drop);

@@ -174,3 +174,21 @@ async fn a_pool_that_resumes_while_it_recovers_lends_no_more_probes_than_allowed
     assert_eq!(served, [true, false, false]);
     assert_eq!(rig.pool.status().in_use, 1);
 }
+
+/// What is left to do for a probe is done by who gives it back, also where that serves another.
+#[tokio::test(start_paused = true)]
+async fn a_probe_that_is_released_dirty_is_cleaned_though_the_next_is_served_at_once() {
+    let rig = Rig::new(|pool| pool.max_size(2).probes(1));
+    let both = (rig.acquire().await, rig.acquire().await);
+    drop(both);
+    rig.pool.recover();
+    let mut probe = rig.acquire().await;
+    let waiting = rig.wait();
+    probe.dirty = true;
+
+    Lease::release(probe).await;
+
+    drop(waiting.await.unwrap());
+    let status = rig.pool.status();
+    assert_eq!((status.cleaning, status.idle), (0, 2), "{status:?}");
+}
