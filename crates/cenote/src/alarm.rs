@@ -8,6 +8,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process;
+use std::ptr;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread;
 use std::time::Duration;
@@ -30,6 +31,9 @@ struct Entry {
     whose: Weak<dyn Alarmed>,
 }
 
+/// By the number of the process.
+static ALARM: Mutex<Option<(u32, &'static Alarm)>> = Mutex::new(None);
+
 #[derive(Default)]
 struct Alarm {
     entries: Mutex<BinaryHeap<Reverse<Entry>>>,
@@ -46,6 +50,16 @@ pub(crate) fn set<A: Alarmed + 'static>(at: Moment, whose: &Arc<A>) {
     }
 }
 
+/// Whoever has set it is about to end: it keeps nothing of theirs until it would have gone off.
+pub(crate) fn forget<A: Alarmed + 'static>(whose: &A) {
+    let ended = ptr::from_ref(whose).cast::<()>();
+    let is_other = |entry: &Entry| entry.whose.as_ptr().cast::<()>() != ended;
+    let known = *ALARM.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some((_, alarm)) = known {
+        alarm.lock().retain(|Reverse(entry)| is_other(entry));
+    }
+}
+
 /// Wakes the thread: it has the time to tell.
 pub(crate) fn rouse() {
     let alarm = Alarm::get();
@@ -57,7 +71,6 @@ pub(crate) fn rouse() {
 impl Alarm {
     /// That of this process: its thread does not survive a fork.
     fn get() -> &'static Self {
-        static ALARM: Mutex<Option<(u32, &'static Alarm)>> = Mutex::new(None);
         let mut known = ALARM.lock().unwrap_or_else(PoisonError::into_inner);
         let process = process::id();
         match *known {

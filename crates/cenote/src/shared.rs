@@ -340,6 +340,9 @@ const AFTER_PANIC: Duration = Duration::from_secs(1);
 
 impl<M: Manager + 'static> Drop for Shared<M> {
     fn drop(&mut self) {
+        if self.lock_as_is().was_alarm_set() {
+            alarm::forget(self);
+        }
         // The upkeep task finds nothing to keep up, and ends.
         self.bell.ring(None);
     }

@@ -1,6 +1,8 @@
 //! The pools that are soaked: limits of milliseconds, so that everything is recycled all the time.
 
+use std::future::Future;
 use std::sync::Mutex;
+use std::task::{Context, Waker};
 use std::time::Duration;
 
 use cenote::{Builder, ConsecutiveFailures, IdleOrder, Nested, OnOpenError, Pool, Status};
@@ -11,6 +13,8 @@ pub(super) const MS: Duration = Duration::from_millis(1);
 
 /// Of the pools that last: `plain`, `pipes` and `narrow`.
 const SIZES: [usize; 3] = [16, 8, 1];
+
+const CROWD: usize = 1_000;
 
 pub(super) type Soaked = Pool<Flaky>;
 
@@ -53,6 +57,7 @@ impl Tally {
 impl Pools {
     pub(super) fn new() -> Self {
         let alive = Alive::default();
+        crowd(&alive);
         let plain = brief(false, &alive)
             .name("plain")
             .max_size(SIZES[0])
@@ -149,6 +154,18 @@ fn brief(with_pipe: bool, alive: &Alive) -> Builder<Flaky> {
         .heartbeat_interval(2 * MS)
         .leak_after(MS)
         .upkeep_interval(20 * MS)
+}
+
+/// More wait here than ever will at once. Mailboxes are never freed, only passed on to the next pool: all that there will be are made now.
+fn crowd(alive: &Alive) {
+    let pool = build(brief(false, alive));
+    pool.suspend();
+    let mut waiting: Vec<_> = (0..CROWD).map(|_| Box::pin(pool.acquire())).collect();
+    let mut context = Context::from_waker(Waker::noop());
+    for acquiring in &mut waiting {
+        let served = acquiring.as_mut().poll(&mut context).is_ready();
+        assert!(!served, "a suspended pool lends nothing");
+    }
 }
 
 fn build(builder: Builder<Flaky>) -> Soaked {

@@ -4,6 +4,11 @@ use super::{Ledger, Orders, Resource};
 use crate::moment::Moment;
 
 impl<R: Resource, F: Clone> Ledger<R, F> {
+    /// Was the alarm ever set? One that was overtaken may still be.
+    pub(crate) fn was_alarm_set(&self) -> bool {
+        self.queue.joined() > 0
+    }
+
     /// One who waits must be woken by then.
     pub(super) fn set_alarm(&mut self, look_at: Option<Moment>, orders: &mut Orders<R>) {
         let Some(at) = look_at else { return };
