@@ -163,3 +163,31 @@ impl Ord for Entry {
         self.at.cmp(&other.at)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Not empty, so that each has a place of its own.
+    struct Deaf(Option<Moment>);
+
+    impl Alarmed for Deaf {
+        fn alarm(&self, _: Moment, _: Moment) -> Option<Moment> {
+            self.0
+        }
+    }
+
+    #[test]
+    fn what_has_ended_is_forgotten_however_often_it_was_set_and_nobody_else_is() {
+        let (ended, other) = (Arc::new(Deaf(None)), Arc::new(Deaf(None)));
+        let far = rt::now() + Duration::from_secs(3600);
+        for whose in [&ended, &ended, &other] {
+            set(far, whose);
+        }
+        assert_eq!((Arc::weak_count(&ended), Arc::weak_count(&other)), (2, 1));
+
+        forget(&*ended);
+
+        assert_eq!((Arc::weak_count(&ended), Arc::weak_count(&other)), (0, 1));
+    }
+}

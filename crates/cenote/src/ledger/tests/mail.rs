@@ -252,3 +252,18 @@ fn a_slot_that_is_reserved_is_no_progress() {
     let health = ledger.health(later);
     assert!(matches!(health, Health::Stuck { .. }), "{health:?}");
 }
+
+#[test]
+fn what_is_granted_and_never_claimed_is_a_leak_from_its_grant_on() {
+    let mut post = Post::new();
+    let orders = post.give_back();
+    post.deliver(orders);
+    let leaks = |post: &mut Post| post.ledger.upkeep(post.now).0.leaked.len();
+
+    post.now += Duration::from_secs(29);
+    assert_eq!(leaks(&mut post), 0);
+    post.now += Duration::from_secs(1);
+
+    assert_eq!(leaks(&mut post), 1);
+    assert_eq!(leaks(&mut post), 0, "told of once");
+}
