@@ -194,9 +194,10 @@ pub(crate) fn in_turns(
     let mut outcomes: Vec<Result<Vec<Vec<Figure>>, Trouble>> =
         contenders.iter().map(|_| Ok(Vec::new())).collect();
     for round in 0..rounds {
-        for turn in 0..contenders.len() {
-            // Another begins each time.
-            let turn = (turn + round) % contenders.len();
+        let mut order: Vec<usize> = (0..contenders.len()).collect();
+        // What one leaves behind must not always hit the same.
+        fastrand::Rng::with_seed(round as u64).shuffle(&mut order);
+        for turn in order {
             if let Ok(played) = &mut outcomes[turn] {
                 match bounded(limit, play(&contenders[turn], round)) {
                     Ok(figures) => played.push(figures),

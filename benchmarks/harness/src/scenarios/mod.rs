@@ -72,10 +72,16 @@ pub const ALL: &[Scenario] = &[
         what: "1,000 tasks on 10, a yield while holding: throughput, waits, fairness",
         run: |name, all, effort| {
             let waiting = only(all, Kind::waits);
-            Ok(on_both(name, &waiting, effort, median, |it, runtime, _| {
-                let (round, watch) = (it.crowd, effort.watch());
-                Box::new(move || round(runtime, watch))
-            }))
+            Ok(on_both(
+                name,
+                &waiting,
+                effort.long_rounds(),
+                median,
+                |it, runtime, _| {
+                    let (round, watch) = (it.crowd, effort.watch());
+                    Box::new(move || round(runtime, watch))
+                },
+            ))
         },
     },
     Scenario {
@@ -83,10 +89,16 @@ pub const ALL: &[Scenario] = &[
         what: "1,000 acquires at once on an exhausted pool, given up after 1 ms",
         run: |name, all, effort| {
             let waiting = only(all, Kind::waits);
-            Ok(on_both(name, &waiting, effort, median, |it, runtime, _| {
-                let round = it.timeouts;
-                Box::new(move || round(runtime))
-            }))
+            Ok(on_both(
+                name,
+                &waiting,
+                5 * effort.rounds(),
+                median,
+                |it, runtime, _| {
+                    let round = it.timeouts;
+                    Box::new(move || round(runtime))
+                },
+            ))
         },
     },
     Scenario {
@@ -97,7 +109,7 @@ pub const ALL: &[Scenario] = &[
             Ok(on_both(
                 name,
                 &pools,
-                effort,
+                effort.long_rounds(),
                 maximum,
                 |it, runtime, turn| {
                     let (round, seed) = (it.storm, effort.seed + turn as u64);
@@ -133,10 +145,16 @@ pub const ALL: &[Scenario] = &[
         what: "500 tasks at once on an empty pool of 10, a connect takes 50 ms",
         run: |name, all, effort| {
             let pools = only(all, |kind| kind == Kind::Pool);
-            Ok(on_both(name, &pools, effort, median, |it, runtime, _| {
-                let round = it.cold;
-                Box::new(move || round(runtime))
-            }))
+            Ok(on_both(
+                name,
+                &pools,
+                effort.long_rounds(),
+                median,
+                |it, runtime, _| {
+                    let round = it.cold;
+                    Box::new(move || round(runtime))
+                },
+            ))
         },
     },
     Scenario {
@@ -144,10 +162,16 @@ pub const ALL: &[Scenario] = &[
         what: "a caller gives up after 10 ms of a 50 ms connect, and tries again",
         run: |name, all, effort| {
             let pools = only(all, |kind| kind == Kind::Pool);
-            Ok(on_both(name, &pools, effort, median, |it, runtime, _| {
-                let round = it.impatient;
-                Box::new(move || round(runtime))
-            }))
+            Ok(on_both(
+                name,
+                &pools,
+                effort.long_rounds(),
+                median,
+                |it, runtime, _| {
+                    let round = it.impatient;
+                    Box::new(move || round(runtime))
+                },
+            ))
         },
     },
     Scenario {
@@ -214,14 +238,13 @@ fn trips(
 fn on_both(
     scenario: &'static str,
     contenders: &[Contender],
-    effort: Effort,
+    rounds: usize,
     combine: fn(&[f64]) -> Option<f64>,
     play: impl Fn(&Contender, Runtime, usize) -> Figures,
 ) -> Vec<Line> {
     let mut lines = Vec::new();
     for runtime in Runtime::ALL {
         let part = (scenario, runtime.name());
-        let rounds = effort.long_rounds();
         lines.extend(repeated(
             part,
             contenders,
