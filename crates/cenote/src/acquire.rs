@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use crate::error::AcquireError;
 use crate::lease::Lease;
-use crate::ledger::{Asker, Grant, HELD_UP_AFTER};
+use crate::ledger::{Asker, Grant, HELD_UP_AFTER, Mail};
 use crate::loan::Loan;
 use crate::manager::Manager;
 use crate::moment::Moment;
@@ -18,7 +18,7 @@ use crate::rt::{self, Owner};
 use crate::shared::{Book, Place, Shared};
 use crate::sync::thread::{self, Thread};
 use crate::tray::TrayRef;
-use crate::turn::{Rouse, Told, Turn};
+use crate::turn::{Rouse, Turn};
 use crate::upkeep;
 
 /// What an acquire of this pool comes to.
@@ -59,35 +59,38 @@ impl<M: Manager + 'static> Future for Acquiring<'_, M> {
                 return Poll::Ready(Ok(lease));
             }
         }
-        let told = by_book(turn, context);
-        told.map(|told| told.map_err(|error| *error))
+        by_book(turn, context)
     }
 }
 
 /// Asks the ledger, and waits in line.
 #[inline(never)]
-fn by_book<M: Manager>(turn: &mut Turn<'_, M>, context: &mut Context<'_>) -> Poll<Told<M>> {
-    let waker = context.waker();
-    let mut told = if !turn.is_in_line() {
-        turn.ask(Owner::of_task(), waker)
-    } else if let Some(lease) = turn.claim() {
-        return Poll::Ready(Ok(lease));
-    } else if turn.is_over() {
-        return turn.time_out(waker);
-    } else {
-        turn.look(waker)
-    };
-    loop {
+fn by_book<M: Manager>(turn: &mut Turn<'_, M>, context: &mut Context<'_>) -> Poll<Acquire<M>> {
+    if !turn.is_in_line() {
+        let told = turn.ask(Owner::of_task(), context.waker());
         if told.is_ready() {
             return told;
         }
-        if turn.is_over() {
-            return turn.time_out(context.waker());
+        if turn.has_time() && turn.sleeps(context) {
+            return Poll::Pending;
+        }
+    } else if let Some(mail) = turn.open_mail() {
+        return Poll::Ready(match mail {
+            Mail::Grant(grant) => Ok(turn.claim(grant)),
+            Mail::TimeIsUp(over) => Err(turn.give_up(over)),
+        });
+    }
+    loop {
+        if let Some(now) = turn.over() {
+            return turn.time_out(now, context.waker());
+        }
+        let told = turn.look(context.waker());
+        if told.is_ready() {
+            return told;
         }
         if turn.sleeps(context) {
             return Poll::Pending;
         }
-        told = turn.look(context.waker());
     }
 }
 
@@ -106,16 +109,16 @@ pub(crate) fn acquire_blocking<M: Manager + 'static>(
     let mut told = turn.ask(owner, &waker);
     loop {
         if let Poll::Ready(acquired) = told {
-            return acquired.map_err(|error| *error);
+            return acquired;
         }
-        let mut pause = turn.next_look().saturating_duration_since(rt::now());
-        if turn.is_over() {
-            if let Poll::Ready(acquired) = turn.time_out(&waker) {
-                return acquired.map_err(|error| *error);
-            }
-            // It is on its way.
-            pause = HELD_UP_AFTER;
-        }
+        let pause = match turn.over() {
+            None => turn.next_look().saturating_duration_since(rt::now()),
+            Some(now) => match turn.time_out(now, &waker) {
+                Poll::Ready(acquired) => return acquired,
+                // It is on its way.
+                Poll::Pending => HELD_UP_AFTER,
+            },
+        };
         thread::park_timeout(pause);
         told = turn.look(&waker);
     }
@@ -148,7 +151,7 @@ pub(crate) fn try_acquire<M: Manager + 'static>(
     shared.carry_out(orders, place);
     match answer {
         Ok(grant) => Ok(grant.map(|grant| lend(shared, grant, tray, asker, None))),
-        Err(refusal) => Err(*shared.refused(refusal)),
+        Err(refusal) => Err(shared.refused(refusal, site)),
     }
 }
 

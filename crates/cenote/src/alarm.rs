@@ -17,7 +17,7 @@ use crate::moment::Moment;
 use crate::rt;
 use crate::tick;
 
-/// As exact as tokio's timers. What is due in between is done together.
+/// How late it goes off, so that what is due within this time is done together. About as exact as tokio's timers.
 const PACE: Duration = Duration::from_millis(1);
 
 /// Somebody who has set the alarm.
@@ -122,13 +122,13 @@ impl Alarm {
         let mut entries = self.lock();
         loop {
             let now = rt::now();
-            let first = entries.peek().map(|Reverse(first)| first.at);
+            let first = entries.peek().map(|Reverse(first)| first.at + PACE);
             if first.is_some_and(|at| at <= now) {
                 if let Some(Reverse(entry)) = entries.pop() {
                     return entry;
                 }
             }
-            let left = first.map(|at| at.saturating_duration_since(now).max(PACE));
+            let left = first.map(|at| at.saturating_duration_since(now));
             let pause = [left, tick::tick(now)].into_iter().flatten().min();
             entries = match pause {
                 None => self

@@ -42,15 +42,6 @@ impl Clock {
         }
     }
 
-    /// Exactly.
-    pub(crate) fn exactly_now(&self) -> Moment {
-        if self.is_exact() {
-            rt::now()
-        } else {
-            rt::truly_now()
-        }
-    }
-
     /// The same for those who ask very often: cheaper still, and a little later on a machine that has no time for anything.
     #[inline]
     pub(crate) fn glance(&self) -> Moment {
@@ -73,10 +64,15 @@ impl Clock {
         }
     }
 
-    /// Is this moment over, where the clock showed `now` a moment ago?
+    /// Is this moment over, where the clock shows `shown`? Then the time, exactly.
     #[inline]
-    pub(crate) fn is_past(&self, at: Moment, now: Moment) -> bool {
-        at <= now || (!self.is_exact() && at <= now + 2 * LAG && at <= rt::truly_now())
+    pub(crate) fn past(&self, at: Moment, shown: Moment) -> Option<Moment> {
+        let now = match self.is_exact() {
+            true => shown,
+            false if at <= shown + 2 * LAG => rt::truly_now(),
+            false => return None,
+        };
+        (at <= now).then_some(now)
     }
 
     #[inline]

@@ -6,7 +6,7 @@ use std::panic::Location;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::ledger::Report;
+use crate::ledger::TimeIsUp;
 use crate::status::{HolderGroup, Status};
 
 /// Why an acquire failed.
@@ -140,47 +140,57 @@ impl<E: Error + 'static> Error for AcquireError<E> {
     }
 }
 
-/// What was seen when an acquire ran out of time.
-#[derive(Debug)]
-pub struct TimedOut<E> {
-    pub(crate) pool: Arc<str>,
-    pub(crate) seen: Box<Report<OpenError<E>>>,
-}
+/// What was seen when an acquire ran out of time. Those who did so at once saw the same.
+pub struct TimedOut<E>(pub(crate) TimeIsUp<OpenError<E>>);
 
 impl<E> TimedOut<E> {
     /// The pool's name.
     pub fn pool(&self) -> &str {
-        &self.pool
+        &self.0.seen.pool
     }
 
     /// How long the caller waited.
     pub fn waited(&self) -> Duration {
-        self.seen.waited
+        self.0.waited()
     }
 
     /// What it was waiting for at the end.
     pub fn phase(&self) -> Phase {
-        self.seen.phase
+        self.0.seen.phase
     }
 
     /// The pool at that moment.
     pub fn status(&self) -> &Status {
-        &self.seen.status
+        &self.0.seen.status
     }
 
     /// Who held the resources, grouped by call site, the longest first.
     pub fn holders(&self) -> &[HolderGroup] {
-        &self.seen.holders
+        &self.0.seen.holders
     }
 
     /// Was every lease held by a task that itself waited for this pool?
     pub fn is_nested(&self) -> bool {
-        self.seen.nested
+        self.0.seen.nested
     }
 
     /// The last error of an open, unless one succeeded since.
     pub fn last_open_error(&self) -> Option<&OpenError<E>> {
-        self.seen.last_failure.as_ref()
+        self.0.seen.last_failure.as_ref()
+    }
+}
+
+impl<E: fmt::Debug> fmt::Debug for TimedOut<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TimedOut")
+            .field("pool", &self.pool())
+            .field("waited", &self.waited())
+            .field("phase", &self.phase())
+            .field("holders", &self.holders())
+            .field("is_nested", &self.is_nested())
+            .field("last_open_error", &self.last_open_error())
+            .field("status", self.status())
+            .finish()
     }
 }
 
@@ -195,17 +205,18 @@ impl<E> fmt::Display for TimedOut<E> {
             waiting,
             opening,
             ..
-        } = self.seen.status;
+        } = self.0.seen.status;
         write!(
             f,
             "pool `{}`: no resource within {:.1?}: ",
-            self.pool, self.seen.waited
+            self.0.seen.pool,
+            self.waited()
         )?;
         write!(
             f,
             "{in_use} of {max_size} in use, {opening} opening, {waiting} waiting"
         )?;
-        for (nth, group) in self.seen.holders.iter().take(SITES_SHOWN).enumerate() {
+        for (nth, group) in self.0.seen.holders.iter().take(SITES_SHOWN).enumerate() {
             f.write_str(if nth == 0 { "; held: " } else { ", " })?;
             group.fmt(f)?;
         }
@@ -217,12 +228,12 @@ impl<E> fmt::Display for TimedOut<E> {
         {
             write!(f, " and {more} more places")?;
         }
-        if self.seen.nested {
+        if self.0.seen.nested {
             return f.write_str(
                 "; nested acquire: every lease is held by a task that waits for this pool: take one lease per task and pass it along",
             );
         }
-        f.write_str(match self.seen.phase {
+        f.write_str(match self.0.seen.phase {
             Phase::Queued => "; shorten leases or raise `max_size`",
             Phase::Opening => "; opening is slow or fails: see `open_timeout` and `max_opening`",
             Phase::Checking => "; checks are slow: see `check_timeout`",

@@ -2,10 +2,10 @@
 //! ends leaves its own to the next.
 
 #[cfg(not(cenote_model))]
-pub(crate) use lasting::{Kept, leave, take};
+pub(crate) use lasting::{Kept, leave, take, take_some};
 
 #[cfg(cenote_model)]
-pub(crate) use passing::{Kept, leave, take};
+pub(crate) use passing::{Kept, leave, take, take_some};
 
 #[cfg(not(cenote_model))]
 mod lasting {
@@ -22,6 +22,13 @@ mod lasting {
     /// One that somebody left, or a new one.
     pub(crate) fn take<T: Default + Sync + 'static>() -> Kept<T> {
         with_spare(Vec::pop).unwrap_or_else(|| Box::leak(Box::default()))
+    }
+
+    /// So many of them.
+    pub(crate) fn take_some<T: Default + Sync + 'static>(count: usize) -> Vec<Kept<T>> {
+        let mut taken = with_spare(|spare| spare.split_off(spare.len().saturating_sub(count)));
+        taken.resize_with(count, || Box::leak(Box::default()));
+        taken
     }
 
     pub(crate) fn leave<T: Sync + 'static>(left: impl Iterator<Item = Kept<T>>) {
@@ -47,6 +54,10 @@ mod passing {
 
     pub(crate) fn take<T: Default>() -> Kept<T> {
         Arc::default()
+    }
+
+    pub(crate) fn take_some<T: Default>(count: usize) -> Vec<Kept<T>> {
+        (0..count).map(|_| take()).collect()
     }
 
     pub(crate) fn leave<T>(_: impl Iterator<Item = Kept<T>>) {}

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::breaker::{BreakerState, Failure};
+use crate::error::OpenError;
 use crate::guarded::{Mishap, guarded_now};
 use crate::ledger::{Condition, Grant, Label, Manner, Orders, Resource, SlotNo, Work};
 use crate::manager::Manager;
@@ -288,6 +289,8 @@ impl<M: Manager + 'static> Loan<M> {
 }
 
 impl<M: Manager + 'static> Resource for Box<Loan<M>> {
+    type Failure = OpenError<M::Error>;
+
     fn opened(&mut self, slot: SlotNo, id: u64) {
         self.slot = slot;
         self.id = id;

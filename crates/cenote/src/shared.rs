@@ -1,6 +1,6 @@
 //! What all handles, leases and tasks of one pool share: the ledger behind its lock, and the ways to carry out its orders.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{AssertUnwindSafe, Location, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,20 +10,22 @@ use crate::breaker::{BreakerState, Failure, Recovery, Strategy, Verdict};
 use crate::clock::Clock;
 use crate::config::Limits;
 use crate::driver;
-use crate::error::{AcquireError, OpenError};
+use crate::error::{AcquireError, OpenError, TimedOut};
 use crate::guarded::guarded_now;
 use crate::hooks::Hooks;
-use crate::ledger::{Circle, Grant, Ledger, Orders, Refusal, Resource, SlotNo};
+use crate::ledger::{Circle, Grant, Ledger, Orders, Refusal, Resource, SlotNo, TimeIsUp};
 use crate::loan::Loan;
 use crate::manager::Manager;
 use crate::moment::Moment;
-use crate::observer::{BreakerChanged, Leaked, NestedAcquire, Observers, PoolClosed};
+use crate::observer::{
+    BreakerChanged, Leaked, NestedAcquire, Observers, PoolClosed, TimeoutRaised,
+};
 use crate::rt;
 use crate::sync::{Apart, AtomicUsize, Mutex, MutexGuard, PoisonError};
 use crate::tags::Tags;
 use crate::tray::Trays;
 
-pub(crate) type Book<M> = Ledger<Box<Loan<M>>, OpenError<<M as Manager>::Error>>;
+pub(crate) type Book<M> = Ledger<Box<Loan<M>>>;
 
 pub(crate) struct Shared<M: Manager + 'static> {
     pub(crate) name: Arc<str>,
@@ -301,29 +303,55 @@ impl<M: Manager + 'static> Shared<M> {
         }
     }
 
-    /// What the ledger refused, as the caller's error.
+    /// What one hears who ran out of time, as the error of one who asked there.
+    pub(crate) fn timed_out(
+        &self,
+        over: TimeIsUp<OpenError<M::Error>>,
+        site: &'static Location<'static>,
+    ) -> AcquireError<M::Error> {
+        if self.observers.any() {
+            let event = TimeoutRaised {
+                pool: &self.name,
+                site,
+                waited: over.waited(),
+                status: &over.seen.status,
+            };
+            self.observers.tell(|observer| observer.timed_out(&event));
+        }
+        AcquireError::TimedOut(TimedOut(over))
+    }
+
+    /// What the ledger refused, as the error of one who asked there.
     #[cold]
     pub(crate) fn refused(
         &self,
         refusal: Refusal<OpenError<M::Error>>,
-    ) -> Box<AcquireError<M::Error>> {
-        let pool = Arc::clone(&self.name);
-        Box::new(match refusal {
-            Refusal::Closed => AcquireError::Closed { pool },
+        site: &'static Location<'static>,
+    ) -> AcquireError<M::Error> {
+        let pool = || Arc::clone(&self.name);
+        match refusal {
+            Refusal::Closed => AcquireError::Closed { pool: pool() },
             Refusal::Unavailable {
                 since,
                 retry_after,
                 cause,
             } => AcquireError::Unavailable {
-                pool,
+                pool: pool(),
                 since,
                 retry_after,
                 cause,
             },
-            Refusal::Open(error) => AcquireError::Open { pool, error },
-            Refusal::Rejected { waiting } => AcquireError::Rejected { pool, waiting },
-            Refusal::Nested { held } => AcquireError::Nested { pool, held },
-        })
+            Refusal::Open(error) => AcquireError::Open {
+                pool: pool(),
+                error,
+            },
+            Refusal::TimedOut(over) => self.timed_out(over, site),
+            Refusal::Rejected { waiting } => AcquireError::Rejected {
+                pool: pool(),
+                waiting,
+            },
+            Refusal::Nested { held } => AcquireError::Nested { pool: pool(), held },
+        }
     }
 }
 

@@ -5,22 +5,22 @@ use std::panic::Location;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
+use std::time::Duration;
 
-use crate::acquire::{Patience, lend, set_aside};
-use crate::error::{AcquireError, OpenError, TimedOut};
+use crate::acquire::{Acquire, Patience, lend, set_aside};
+use crate::alarm;
+use crate::error::{AcquireError, OpenError};
 use crate::lease::Lease;
 use crate::ledger::{
-    Answer, Asker, Claim, Grant, HELD_UP_AFTER, MailboxRef, Orders, Report, Ticket,
+    Answer, Asker, Claim, Grant, HELD_UP_AFTER, Mail, MailboxRef, Orders, Ticket, TimeIsUp,
 };
 use crate::loan::Loan;
 use crate::manager::Manager;
 use crate::moment::Moment;
-use crate::observer::TimeoutRaised;
 use crate::rt::{self, Owner};
-use crate::shared::{Place, Shared};
+use crate::shared::{Book, Place, Shared};
+use crate::sync::MutexGuard;
 use crate::upkeep;
-
-type Failed<M> = OpenError<<M as Manager>::Error>;
 
 /// Who sees to it that one who waits looks again from time to time, in case that something is held up, and when its time is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,11 +29,6 @@ pub(crate) enum Rouse {
     /// They do, by a timer or by parking for a while.
     Themselves,
 }
-
-/// What a turn comes to. In a box, for it passes through many hands, and an error is large and rare.
-pub(crate) type Told<M> = Result<Lease<M>, Box<AcquireError<<M as Manager>::Error>>>;
-
-type Joined<M> = (Ticket, MailboxRef<Box<Loan<M>>>);
 
 /// A place in line, once it was asked for. Dropped before its end, it passes on what it was about to get.
 pub(crate) struct Turn<'a, M: Manager + 'static> {
@@ -93,42 +88,53 @@ impl<'a, M: Manager + 'static> Turn<'a, M> {
     }
 
     /// Asks the ledger: a place in line, or the end already.
-    pub(crate) fn ask(&mut self, owner: Option<Owner>, waker: &Waker) -> Poll<Told<M>> {
+    pub(crate) fn ask(&mut self, owner: Option<Owner>, waker: &Waker) -> Poll<Acquire<M>> {
         let Self { shared, site, .. } = *self;
         upkeep::start(shared);
         let asker = Asker { site, owner };
         let mut times = self.read_clock();
-        let mut orders = Orders::default();
         // Wakers are foreign code.
         let mut left = Some(waker.clone());
-        let (answer, tray);
-        {
-            let mut book = shared.lock_to_ask(times.looked_at);
-            if book.begins_line() && shared.clock.doubt() {
-                times = self.read_clock();
-            }
-            let (now, look_at) = (times.looked_at, self.look_at(&times));
-            if let Some(joined) = book.join_line(asker, &mut left, look_at, now, &mut orders) {
-                drop(book);
-                self.wait(joined, times, asker);
-                if !orders.is_empty() {
-                    shared.obey(&mut orders, Place::Task);
-                }
-                return Poll::Pending;
-            }
-            answer = book.request(asker, &mut left, look_at, now, &mut orders);
-            tray = match &answer {
-                Answer::Granted(grant) => set_aside(shared, &book, grant, asker, now),
-                Answer::Wait { .. } | Answer::Refused(_) => None,
-            };
+        let mut book = shared.lock_to_ask(times.looked_at);
+        if book.begins_line() && shared.clock.doubt() {
+            times = self.read_clock();
         }
+        let (now, until) = (times.looked_at, self.until(&times));
+        let Some(joined) = book.join_line(asker, &mut left, until, now) else {
+            return self.request(book, left, times, asker);
+        };
+        drop(book);
+        self.wait(joined.ticket, joined.mailbox, times, asker);
+        if let Some(at) = joined.alarm {
+            alarm::set(at, shared);
+        }
+        Poll::Pending
+    }
+
+    /// The same where there is more to be decided than a place in line.
+    fn request(
+        &mut self,
+        mut book: MutexGuard<'_, Book<M>>,
+        mut left: Option<Waker>,
+        times: Times,
+        asker: Asker,
+    ) -> Poll<Acquire<M>> {
+        let Self { shared, site, .. } = *self;
+        let (now, until) = (times.looked_at, self.until(&times));
+        let mut orders = Orders::default();
+        let answer = book.request(asker, &mut left, until, now, &mut orders);
+        let tray = match &answer {
+            Answer::Granted(grant) => set_aside(shared, &book, grant, asker, now),
+            Answer::Wait { .. } | Answer::Refused(_) => None,
+        };
+        drop(book);
         let asked = match answer {
             Answer::Wait { ticket, mailbox } => {
-                self.wait((ticket, mailbox), times, asker);
+                self.wait(ticket, mailbox, times, asker);
                 Poll::Pending
             }
             Answer::Granted(grant) => Poll::Ready(Ok(lend(shared, grant, tray, asker, None))),
-            Answer::Refused(refusal) => Poll::Ready(Err(shared.refused(refusal))),
+            Answer::Refused(refusal) => Poll::Ready(Err(shared.refused(refusal, site))),
         };
         shared.obey(&mut orders, Place::Task);
         asked
@@ -136,8 +142,13 @@ impl<'a, M: Manager + 'static> Turn<'a, M> {
 
     /// Now it is in line.
     #[inline]
-    fn wait(&mut self, joined: Joined<M>, times: Times, asker: Asker) {
-        let (ticket, mailbox) = joined;
+    fn wait(
+        &mut self,
+        ticket: Ticket,
+        mailbox: MailboxRef<Box<Loan<M>>>,
+        times: Times,
+        asker: Asker,
+    ) {
         self.place = Some(InLine {
             ticket,
             mailbox,
@@ -187,11 +198,25 @@ impl<'a, M: Manager + 'static> Turn<'a, M> {
         self.place.as_ref().expect("bug: a turn ends once")
     }
 
-    /// Is its time over?
+    /// Is there some time left to one who has just asked? One who knows need not look at the clock again.
     #[inline]
-    pub(crate) fn is_over(&self) -> bool {
-        let times = &self.place().times;
-        self.shared.clock.is_past(times.deadline, times.looked_at)
+    pub(crate) fn has_time(&self) -> bool {
+        match self.patience {
+            Patience::Usual => self.shared.limits.acquire_timeout != Some(Duration::ZERO),
+            Patience::For(limit) => limit != Some(Duration::ZERO),
+            Patience::Until(deadline) => {
+                let asked_at = self.place().times.looked_at;
+                self.shared.clock.past(deadline, asked_at).is_none()
+            }
+        }
+    }
+
+    /// Looks at the clock. Answers with the time if that of this turn is over.
+    pub(crate) fn over(&mut self) -> Option<Moment> {
+        let now = self.shared.clock.now();
+        let times = &mut self.place.as_mut().expect("bug: a turn ends once").times;
+        times.looked_at = now;
+        self.shared.clock.past(times.deadline, now)
     }
 
     /// When to look again.
@@ -221,24 +246,39 @@ impl<'a, M: Manager + 'static> Turn<'a, M> {
         sleeps
     }
 
-    /// When to be woken by the alarm.
+    /// When the alarm must have woken them.
     #[inline]
-    fn look_at(&self, times: &Times) -> Option<Moment> {
-        (self.rouse == Rouse::Alarm).then(|| times.next_look())
+    fn until(&self, times: &Times) -> Option<Moment> {
+        (self.rouse == Rouse::Alarm).then_some(times.deadline)
     }
 
     /// Is something in the mailbox? Then it is theirs, and the ledger need not be asked.
     #[inline]
-    pub(crate) fn claim(&mut self) -> Option<Lease<M>> {
+    pub(crate) fn open_mail(&self) -> Option<Mail<Box<Loan<M>>>> {
         let InLine {
             ticket, mailbox, ..
         } = self.place();
-        let grant = mailbox.claim(ticket.serial)?;
+        mailbox.claim(ticket.serial)
+    }
+
+    /// What was granted was in the mailbox.
+    #[inline]
+    pub(crate) fn claim(&mut self, grant: Grant<Box<Loan<M>>>) -> Lease<M> {
         if !grant.resource.is_handed_over() {
             // Nobody is in a hurry, and the seat is free for the next.
-            self.shared.lock_as_is().note_claim(*ticket, grant.slot);
+            let ticket = self.place().ticket;
+            self.shared.lock_as_is().note_claim(ticket, grant.slot);
         }
-        Some(self.take(grant))
+        self.take(grant)
+    }
+
+    /// Its time is over, said the mailbox.
+    pub(crate) fn give_up(
+        &mut self,
+        over: TimeIsUp<OpenError<M::Error>>,
+    ) -> AcquireError<M::Error> {
+        self.place = None;
+        self.shared.timed_out(over, self.site)
     }
 
     #[inline]
@@ -251,17 +291,17 @@ impl<'a, M: Manager + 'static> Turn<'a, M> {
     }
 
     /// Is it served by now? And does somebody keep the pool up?
-    pub(crate) fn look(&mut self, waker: &Waker) -> Poll<Told<M>> {
+    pub(crate) fn look(&mut self, waker: &Waker) -> Poll<Acquire<M>> {
         upkeep::start(self.shared);
         let now = self.shared.clock.now();
         let place = self.place.as_mut().expect("bug: a turn ends once");
         place.times.looked_at = now;
         let (ticket, times) = (place.ticket, place.times);
-        let look_at = self.look_at(&times);
+        let until = self.until(&times);
         let mut orders = Orders::default();
         let claim = {
             let mut book = self.shared.lock();
-            book.claim(ticket, waker, look_at, now, &mut orders)
+            book.claim(ticket, waker, until, now, &mut orders)
         };
         let acquired = claim.map(|claim| self.hear(claim));
         self.shared.obey(&mut orders, Place::Task);
@@ -269,26 +309,26 @@ impl<'a, M: Manager + 'static> Turn<'a, M> {
     }
 
     /// Its time is over. What was granted at the last moment may still be on its way; then `waker` is woken.
-    pub(crate) fn time_out(&mut self, waker: &Waker) -> Poll<Told<M>> {
-        let now = self.shared.clock.exactly_now();
+    pub(crate) fn time_out(&mut self, now: Moment, waker: &Waker) -> Poll<Acquire<M>> {
         let ticket = self.place().ticket;
-        let (told, orders) = self.shared.lock().time_out(ticket, waker, now);
-        let acquired = told.map(|told| match told {
-            Ok(claim) => self.hear(claim),
-            Err(report) => Err(Box::new(self.timed_out(report))),
-        });
-        self.shared.carry_out(orders, Place::Task);
+        let mut orders = Orders::default();
+        let claim = {
+            let mut book = self.shared.lock();
+            book.time_out(ticket, waker, &self.shared.name, now, &mut orders)
+        };
+        let acquired = claim.map(|claim| self.hear(claim));
+        self.shared.obey(&mut orders, Place::Task);
         acquired
     }
 
     /// The end of the turn. A lease is made of the grant before anything else happens, so that it cannot be lost.
     #[inline]
-    fn hear(&mut self, claim: Claim<Box<Loan<M>>, Failed<M>>) -> Told<M> {
+    fn hear(&mut self, claim: Claim<Box<Loan<M>>>) -> Acquire<M> {
         match claim {
             Ok(grant) => Ok(self.take(grant)),
             Err(refusal) => {
                 self.place = None;
-                Err(self.shared.refused(refusal))
+                Err(self.shared.refused(refusal, self.site))
             }
         }
     }
@@ -298,24 +338,6 @@ impl<'a, M: Manager + 'static> Turn<'a, M> {
         let ticket = self.place().ticket;
         let orders = self.shared.lock().withdraw(ticket, rt::now());
         self.shared.carry_out(orders, Place::Drop);
-    }
-
-    #[cold]
-    fn timed_out(&mut self, seen: Box<Report<Failed<M>>>) -> AcquireError<M::Error> {
-        self.place = None;
-        let event = TimeoutRaised {
-            pool: &self.shared.name,
-            site: self.site,
-            waited: seen.waited,
-            status: &seen.status,
-        };
-        self.shared
-            .observers
-            .tell(|observer| observer.timed_out(&event));
-        AcquireError::TimedOut(TimedOut {
-            pool: Arc::clone(&self.shared.name),
-            seen,
-        })
     }
 }
 

@@ -1,15 +1,17 @@
 //! Answers: what one who asks the ledger for a resource may hear.
 
 use std::panic::Location;
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::mailbox::MailboxRef;
 use super::slot::SlotNo;
-use super::{Report, Ticket};
+use super::{Report, Resource, Ticket};
+use crate::moment::Moment;
 
 /// The answer to a request.
 #[derive(Debug)]
-pub(crate) enum Answer<R: 'static, F> {
+pub(crate) enum Answer<R: Resource> {
     /// Served at once.
     Granted(Grant<R>),
     /// In line. What is granted comes to the mailbox.
@@ -18,7 +20,7 @@ pub(crate) enum Answer<R: 'static, F> {
         mailbox: MailboxRef<R>,
     },
     /// Not even in line.
-    Refused(Refusal<F>),
+    Refused(Refusal<R::Failure>),
 }
 
 /// A resource, and what its lease should know.
@@ -39,6 +41,7 @@ pub(crate) enum Refusal<F> {
         cause: Option<F>,
     },
     Open(F),
+    TimedOut(TimeIsUp<F>),
     Rejected {
         waiting: usize,
     },
@@ -48,7 +51,19 @@ pub(crate) enum Refusal<F> {
 }
 
 /// What a claim comes to, once it comes to something.
-pub(crate) type Claim<R, F> = Result<Grant<R>, Refusal<F>>;
+pub(crate) type Claim<R> = Result<Grant<R>, Refusal<<R as Resource>::Failure>>;
 
-/// What a waiter hears whose time is over: the claim that it had after all, or what was seen.
-pub(crate) type LastWord<R, F> = Result<Claim<R, F>, Box<Report<F>>>;
+/// What one hears who ran out of time.
+#[derive(Debug)]
+pub(crate) struct TimeIsUp<F> {
+    /// When it began to wait.
+    pub(crate) since: Moment,
+    /// Shared by all who ran out of time at once.
+    pub(crate) seen: Arc<Report<F>>,
+}
+
+impl<F> TimeIsUp<F> {
+    pub(crate) fn waited(&self) -> Duration {
+        self.seen.at.saturating_duration_since(self.since)
+    }
+}

@@ -44,7 +44,7 @@ pub(crate) fn may_be_set_aside(limits: &Limits, hooked: bool) -> bool {
     limits.idle_order == IdleOrder::Hot && limits.nested != Nested::Deny && !checked && !hooked
 }
 
-impl<R: Resource, F: Clone> Ledger<R, F> {
+impl<R: Resource> Ledger<R> {
     /// Does somebody keep the pool up? What is set aside is looked after by nobody else.
     pub(crate) fn keep_up(&mut self, kept_up: bool) {
         if self.kept_up != kept_up {

@@ -27,8 +27,8 @@ impl<F> Breaker<F> {
     }
 }
 
-impl<R: Resource, F: Clone> Ledger<R, F> {
-    pub(crate) fn breaker(&self) -> &Breaker<F> {
+impl<R: Resource> Ledger<R> {
+    pub(crate) fn breaker(&self) -> &Breaker<R::Failure> {
         &self.breaker
     }
 

@@ -4,6 +4,7 @@
 
 use std::panic::Location;
 
+use super::seat::Waiter;
 use super::slot::{Asker, SlotNo, State};
 use super::{Ledger, Resource};
 use crate::config::Nested;
@@ -25,7 +26,7 @@ const LONG: usize = 16;
 /// By slot: who had it, and that they are not among those who joined the line up to the one of this number.
 pub(super) type NotInLine = Vec<(Option<Owner>, u64)>;
 
-impl<R: Resource, F: Clone> Ledger<R, F> {
+impl<R: Resource> Ledger<R> {
     /// Did one who has just joined the line close a circle? Only one who holds a lease can.
     pub(crate) fn closes_circle(&mut self, asker: Asker, now: Moment) -> Option<Box<Circle>> {
         let holds = self.held_by(asker.owner?).next().is_some();
@@ -91,8 +92,8 @@ impl<R: Resource, F: Clone> Ledger<R, F> {
             (owner, seen) if owner == holder => seen,
             _ => 0,
         };
-        let mut newcomers = self.queue.newcomers(seen);
-        let waits = newcomers.any(|waiter| waiter.asker.owner == holder);
+        let is_holder = |waiter: &Waiter<R>| waiter.asker.owner == holder;
+        let waits = self.queue.any_newcomer(seen, is_holder);
         if !waits {
             known[slot] = (holder, self.queue.last_serial());
         }

@@ -1,27 +1,30 @@
 //! The end of a wait: a claim, a timeout, a withdrawal, and what was granted to one who is gone.
 
+use std::sync::Arc;
 use std::task::{Poll, Waker};
 
-use super::answers::{Claim, Grant, LastWord, Refusal};
+use super::answers::{Claim, Grant, Refusal, TimeIsUp};
+use super::mailbox::Mail;
 use super::slot::SlotNo;
 use super::{Fate, Ledger, Orders, Resource, Ticket};
 use crate::moment::Moment;
 
-impl<R: Resource, F: Clone> Ledger<R, F> {
-    /// Has the waiter's fate been decided? If not, `waker` is woken when it is, or at `look_at`. The ticket ends with an answer.
+impl<R: Resource> Ledger<R> {
+    /// Has the waiter's fate been decided? If not, `waker` is woken when it is, or when the time is over. The ticket ends with an answer.
     pub(crate) fn claim(
         &mut self,
         ticket: Ticket,
         waker: &Waker,
-        look_at: Option<Moment>,
+        until: Option<Moment>,
         now: Moment,
         orders: &mut Orders<R>,
-    ) -> Poll<Claim<R, F>> {
+    ) -> Poll<Claim<R>> {
         if self.queue.waiter(ticket).is_in_line() {
             // What was on its way may be held up by now.
             self.serve(now, orders);
-            self.wait_on(ticket, waker, look_at, orders);
+            self.wait_on(ticket, waker, until, now, orders);
         }
+        self.wake_others(None, now, orders);
         let claim = match self.queue.waiter(ticket).is_in_line() {
             true => Poll::Pending,
             false => self.hear(ticket, waker, now, orders),
@@ -41,7 +44,8 @@ impl<R: Resource, F: Clone> Ledger<R, F> {
         &mut self,
         ticket: Ticket,
         waker: &Waker,
-        look_at: Option<Moment>,
+        until: Option<Moment>,
+        now: Moment,
         orders: &mut Orders<R>,
     ) {
         let waiter = self.queue.waiter(ticket);
@@ -52,35 +56,54 @@ impl<R: Resource, F: Clone> Ledger<R, F> {
         if !known.is_some_and(|known| known.will_wake(waker)) {
             orders.spend(waiter.waker.replace(waker.clone()));
         }
-        waiter.look_at = look_at;
-        self.set_alarm(look_at, orders);
+        waiter.look_again(until, now);
+        orders.alarm = self.set_alarm(until, now);
     }
 
-    /// The waiter's time is over. What was granted at the last moment is still theirs, and may be on its way; otherwise the ticket ends with a
-    /// report.
+    /// The waiter's time is over. What was granted at the last moment is still theirs, and may be on its way. Otherwise the ticket ends, and
+    /// so it does for all others whose time is over, if it falls to this one to tell them.
     pub(crate) fn time_out(
         &mut self,
         ticket: Ticket,
         waker: &Waker,
+        pool: &Arc<str>,
         now: Moment,
-    ) -> (Poll<LastWord<R, F>>, Orders<R>) {
-        let mut orders = Orders::default();
-        let claim = if self.queue.waiter(ticket).is_in_line() {
-            self.counts.timed_out += 1;
-            let report = self.report(ticket, now);
-            self.leave(ticket, now, &mut orders);
-            Poll::Ready(Err(report))
-        } else {
-            self.hear(ticket, waker, now, &mut orders).map(Ok)
+        orders: &mut Orders<R>,
+    ) -> Poll<Claim<R>> {
+        let claim = match self.queue.waiter(ticket).is_in_line() {
+            true => Poll::Ready(Err(self.give_up(ticket, pool, now, orders))),
+            false => self.hear(ticket, waker, now, orders),
         };
-        (claim, self.finish(orders, now))
+        self.end(orders, now);
+        claim
+    }
+
+    fn give_up(
+        &mut self,
+        ticket: Ticket,
+        pool: &Arc<str>,
+        now: Moment,
+        orders: &mut Orders<R>,
+    ) -> Refusal<R::Failure> {
+        let waiter = self.queue.waiter(ticket);
+        waiter.look_again(None, now);
+        let since = waiter.since;
+        self.counts.timed_out += 1;
+        let seen = self.report(ticket, pool, now);
+        self.wake_others(Some(Arc::clone(&seen)), now, orders);
+        self.leave(ticket, now, orders);
+        Refusal::TimedOut(TimeIsUp { since, seen })
     }
 
     /// The waiter is gone. What it was about to get goes to the next.
     pub(crate) fn withdraw(&mut self, ticket: Ticket, now: Moment) -> Orders<R> {
         let mut orders = Orders::default();
-        self.counts.cancelled += 1;
         let waiter = self.queue.waiter(ticket);
+        if waiter.fate == Fate::TimedOut {
+            orders.forget(waiter.mailbox.claim(ticket.serial));
+            return self.finish(orders, now);
+        }
+        self.counts.cancelled += 1;
         self.waste.extend(waiter.failure.take());
         if waiter.fate != Fate::Granted {
             self.leave(ticket, now, &mut orders);
@@ -127,18 +150,21 @@ impl<R: Resource, F: Clone> Ledger<R, F> {
         waker: &Waker,
         now: Moment,
         orders: &mut Orders<R>,
-    ) -> Poll<Claim<R, F>> {
+    ) -> Poll<Claim<R>> {
         let waiter = self.queue.waiter(ticket);
         let (fate, failure) = (waiter.fate, waiter.failure.take());
-        if fate == Fate::Granted {
-            let (grant, waker) = waiter.mailbox.claim_or_wait(ticket.serial, waker);
+        if matches!(fate, Fate::Granted | Fate::TimedOut) {
+            let (mail, waker) = waiter.mailbox.claim_or_wait(ticket.serial, waker);
             orders.spend(waker);
-            let Some(grant) = grant else {
-                return Poll::Pending;
+            return match mail {
+                None => Poll::Pending,
+                Some(Mail::TimeIsUp(over)) => Poll::Ready(Err(Refusal::TimedOut(over))),
+                Some(Mail::Grant(grant)) => {
+                    self.leave(ticket, self.latest_of(grant.slot, now), orders);
+                    self.slots[grant.slot].seat = None;
+                    Poll::Ready(Ok(grant))
+                }
             };
-            self.leave(ticket, self.latest_of(grant.slot, now), orders);
-            self.slots[grant.slot].seat = None;
-            return Poll::Ready(Ok(grant));
         }
         self.leave(ticket, now, orders);
         Poll::Ready(Err(match failure {

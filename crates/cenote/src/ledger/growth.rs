@@ -21,7 +21,7 @@ pub(super) struct Pace {
     open_took: u64,
 }
 
-impl<R: Resource, F: Clone> Ledger<R, F> {
+impl<R: Resource> Ledger<R> {
     /// A new line begins.
     pub(super) fn line_begins(&mut self) {
         self.pace.standing = None;

@@ -1,4 +1,4 @@
-//! The mailbox: where one who waits finds what it was given, without asking the ledger again.
+//! The mailbox: where one who waits finds what it was given, or that its time is over, without asking the ledger again.
 //!
 //! The ledger decides who is given what, and whoever asked it delivers that once the book's lock is released, so that nobody waits for the
 //! post. A grant is claimed by whoever takes it out: its waiter, without the book, or the ledger, which has something else in mind by now.
@@ -7,7 +7,8 @@
 use std::fmt;
 use std::task::Waker;
 
-use super::answers::Grant;
+use super::Resource;
+use super::answers::{Grant, TimeIsUp};
 use crate::kept::Kept;
 use crate::sync::Latch;
 
@@ -15,10 +16,17 @@ pub(crate) type MailboxRef<R> = Kept<Mailbox<R>>;
 
 /// On a cache line of its own.
 #[repr(align(64))]
-pub(crate) struct Mailbox<R>(Latch<Inside<R>>);
+pub(crate) struct Mailbox<R: Resource>(Latch<Inside<R>>);
 
-struct Inside<R> {
-    grant: Option<Grant<R>>,
+/// What one who waits may find there.
+#[derive(Debug)]
+pub(crate) enum Mail<R: Resource> {
+    Grant(Grant<R>),
+    TimeIsUp(TimeIsUp<R::Failure>),
+}
+
+struct Inside<R: Resource> {
+    mail: Option<Mail<R>>,
     /// Of one who looked while it was on its way.
     waker: Option<Waker>,
     /// The last digits of the ticket by which something was claimed last.
@@ -37,10 +45,10 @@ pub(crate) struct Delivery<R> {
     pub(crate) waker: Option<Waker>,
 }
 
-impl<R> Default for Mailbox<R> {
+impl<R: Resource> Default for Mailbox<R> {
     fn default() -> Self {
         Self(Latch::new(Inside {
-            grant: None,
+            mail: None,
             waker: None,
             claimed: 0,
             refused: false,
@@ -48,7 +56,7 @@ impl<R> Default for Mailbox<R> {
     }
 }
 
-impl<R> Mailbox<R> {
+impl<R: Resource> Mailbox<R> {
     #[inline]
     pub(crate) fn put(&self, grant: Grant<R>) -> Delivery<R> {
         let mut inside = self.0.lock();
@@ -58,46 +66,51 @@ impl<R> Mailbox<R> {
             let refused = Some(grant);
             return Delivery { refused, waker };
         }
-        inside.grant = Some(grant);
+        inside.mail = Some(Mail::Grant(grant));
         let refused = None;
         Delivery { refused, waker }
     }
 
+    /// Nothing else is here, or on its way.
+    pub(super) fn tell(&self, over: TimeIsUp<R::Failure>) {
+        self.0.lock().mail = Some(Mail::TimeIsUp(over));
+    }
+
     /// Claims what is here, by the ticket of this number.
     #[inline]
-    pub(crate) fn claim(&self, serial: u64) -> Option<Grant<R>> {
+    pub(crate) fn claim(&self, serial: u64) -> Option<Mail<R>> {
         self.0.lock().claim(serial)
     }
 
-    /// The same for one who knows that it was granted something. If that is still on its way, `waker` is woken when it comes. Answers with
+    /// The same for one who knows that there will be something. If that is still on its way, `waker` is woken when it comes. Answers with
     /// the waker that was there before, too.
     pub(super) fn claim_or_wait(
         &self,
         serial: u64,
         waker: &Waker,
-    ) -> (Option<Grant<R>>, Option<Waker>) {
+    ) -> (Option<Mail<R>>, Option<Waker>) {
         let waker = waker.clone();
         let mut inside = self.0.lock();
         match inside.claim(serial) {
             None => (None, inside.waker.replace(waker)),
-            grant => (grant, Some(waker)),
+            mail => (mail, Some(waker)),
         }
     }
 
     /// Takes back what is here, or refuses what is on its way to the ticket of this number. One who has claimed it keeps it.
     pub(super) fn refuse(&self, serial: u64) -> Option<Grant<R>> {
         let mut inside = self.0.lock();
-        let grant = inside.grant.take();
+        let grant = inside.take_grant();
         inside.refused = grant.is_none() && inside.claimed != digits(serial);
         grant
     }
 
     /// As good as new, for other numbers. Here is what was in it.
-    pub(super) fn empty(&self) -> Option<Grant<R>> {
+    pub(super) fn empty(&self) -> Option<Mail<R>> {
         let mut inside = self.0.lock();
         inside.claimed = 0;
         inside.refused = false;
-        let left = (inside.grant.take(), inside.waker.take());
+        let left = (inside.mail.take(), inside.waker.take());
         drop(inside);
         left.0
     }
@@ -107,17 +120,28 @@ impl<R> Mailbox<R> {
         self.0.lock().claimed == digits(serial)
     }
 
-    pub(super) fn is_full(&self) -> bool {
-        self.0.lock().grant.is_some()
+    /// Is something here that was granted?
+    pub(super) fn has_grant(&self) -> bool {
+        matches!(self.0.lock().mail, Some(Mail::Grant(_)))
     }
 }
 
-impl<R> Inside<R> {
+impl<R: Resource> Inside<R> {
     #[inline]
-    fn claim(&mut self, serial: u64) -> Option<Grant<R>> {
-        let grant = self.grant.take()?;
+    fn claim(&mut self, serial: u64) -> Option<Mail<R>> {
+        let mail = self.mail.take()?;
         self.claimed = digits(serial);
-        Some(grant)
+        Some(mail)
+    }
+
+    fn take_grant(&mut self) -> Option<Grant<R>> {
+        match self.mail.take()? {
+            Mail::Grant(grant) => Some(grant),
+            over @ Mail::TimeIsUp(_) => {
+                self.mail = Some(over);
+                None
+            }
+        }
     }
 }
 
@@ -127,10 +151,10 @@ fn digits(serial: u64) -> u32 {
     serial as u32 | 1 << 31
 }
 
-impl<R> fmt::Debug for Mailbox<R> {
+impl<R: Resource> fmt::Debug for Mailbox<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Mailbox")
-            .field("is_full", &self.is_full())
+            .field("has_grant", &self.has_grant())
             .finish()
     }
 }

@@ -28,6 +28,7 @@ mod growth;
 mod mailbox;
 mod orders;
 mod queue;
+mod seat;
 mod slot;
 #[cfg(test)]
 mod tests;
@@ -39,6 +40,7 @@ mod whole;
 
 use std::cell::Cell;
 use std::collections::VecDeque;
+use std::fmt::Debug;
 use std::mem;
 use std::sync::Arc;
 use std::task::Waker;
@@ -46,17 +48,19 @@ use std::time::Duration;
 
 use fastrand::Rng;
 
-pub(crate) use answers::{Answer, Claim, Grant, Refusal};
+use alarm::Relay;
+pub(crate) use answers::{Answer, Claim, Grant, Refusal, TimeIsUp};
 pub(crate) use aside::{Fetched, Terms, may_be_set_aside};
 pub(crate) use breaker::Breaker;
 pub(crate) use circle::Circle;
 use circle::NotInLine;
 use counts::Counts;
 use growth::Pace;
-pub(crate) use mailbox::MailboxRef;
+pub(crate) use mailbox::{Mail, MailboxRef};
 pub(crate) use orders::{Orders, Work};
+use queue::Queue;
 pub(crate) use queue::Ticket;
-use queue::{Fate, Queue};
+use seat::Fate;
 pub(crate) use slot::{Asker, Label, SlotNo};
 use slot::{Slot, State};
 pub(crate) use upkeep::Cold;
@@ -75,6 +79,9 @@ pub(crate) const HELD_UP_AFTER: Duration = Duration::from_secs(1);
 
 /// What is lent.
 pub(crate) trait Resource: Send + 'static {
+    /// What a failed open is told by.
+    type Failure: Clone + Debug + Send + Sync;
+
     /// It is in that slot, and this is its number.
     fn opened(&mut self, slot: SlotNo, id: u64);
 
@@ -82,14 +89,12 @@ pub(crate) trait Resource: Send + 'static {
     fn shelve(&mut self);
 }
 
-/// `F` is what a failed open is told by.
-///
 /// In this order: what every trip writes comes first, on the cache line of the lock, for two cores that take turns have to send each
 /// other every line of it.
 #[derive(Debug)]
 #[repr(C)]
-pub(crate) struct Ledger<R: Resource, F> {
-    queue: Queue<R, F>,
+pub(crate) struct Ledger<R: Resource> {
+    queue: Queue<R>,
 
     // Seldom written.
     slots: Vec<Slot<R>>,
@@ -97,6 +102,7 @@ pub(crate) struct Ledger<R: Resource, F> {
     limits: Arc<Limits>,
     /// For when the alarm is set.
     alarm_at: Option<Moment>,
+    relay: Relay,
     closed: bool,
     suspended: bool,
     paused: bool,
@@ -113,15 +119,15 @@ pub(crate) struct Ledger<R: Resource, F> {
     aside: Vec<SlotNo>,
     trays: usize,
     owed: VecDeque<Work<R>>,
-    breaker: Breaker<F>,
+    breaker: Breaker<R::Failure>,
     /// The latest time that was told.
     latest: Cell<Moment>,
     failing: Option<Box<Failing>>,
     pace: Pace,
     /// The last error of an open, whatever came after.
-    last_failure: Option<Box<F>>,
+    last_failure: Option<Box<R::Failure>>,
     /// Errors that nobody needs any more. User code, so they are not dropped under the lock.
-    waste: Vec<F>,
+    waste: Vec<R::Failure>,
     /// When the upkeep task will wake by itself.
     wakes_at: Option<Moment>,
     /// Those who want to know whenever a resource comes or goes: `warm` and `close_within`.
@@ -146,7 +152,7 @@ struct Failing {
     line_at: Moment,
 }
 
-impl<R: Resource, F: Clone> Ledger<R, F> {
+impl<R: Resource> Ledger<R> {
     pub(crate) fn new(
         limits: Arc<Limits>,
         asks: bool,
@@ -180,6 +186,7 @@ impl<R: Resource, F: Clone> Ledger<R, F> {
             waste: Vec::new(),
             wakes_at: None,
             alarm_at: None,
+            relay: Relay::Done,
             watchers: Vec::new(),
             rng: Rng::with_seed(seed),
         }
@@ -206,7 +213,7 @@ impl<R: Resource, F: Clone> Ledger<R, F> {
         orders
     }
 
-    pub(crate) fn take_waste(&mut self) -> Vec<F> {
+    pub(crate) fn take_waste(&mut self) -> Vec<R::Failure> {
         mem::take(&mut self.waste)
     }
 
@@ -382,11 +389,7 @@ impl<R: Resource, F: Clone> Ledger<R, F> {
     /// The same, in place.
     #[inline]
     fn end(&self, orders: &mut Orders<R>, now: Moment) {
-        if cfg!(debug_assertions) {
-            // Whoever read the clock first may get the lock last: what was decided later is judged by that later time.
-            self.latest.set(self.latest.get().max(now));
-            self.assert_sound(self.latest.get());
-        }
+        self.stay_sound(now);
         orders.owed = !self.owed.is_empty();
         orders.waste = !self.waste.is_empty();
     }

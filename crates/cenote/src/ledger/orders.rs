@@ -2,9 +2,10 @@
 
 use std::task::Waker;
 
+use super::Resource;
 use super::answers::Grant;
 use super::circle::Circle;
-use super::mailbox::MailboxRef;
+use super::mailbox::{Mail, MailboxRef};
 use super::slot::SlotNo;
 use crate::guarded::guarded_now;
 use crate::moment::Moment;
@@ -13,12 +14,12 @@ use crate::status::Reason;
 /// What must be done now, without the lock. Dropping it unread loses wake-ups.
 #[derive(Debug)]
 #[must_use = "somebody may have to be woken"]
-pub(crate) struct Orders<R: 'static> {
+pub(crate) struct Orders<R: Resource> {
     /// Delivered first: it is for the first of those who are woken.
     pub(super) mail: Option<Letter<R>>,
     first: Option<Waker>,
     /// Rare.
-    more: Option<Box<Calls<R>>>,
+    more: Option<Box<More<R>>>,
     /// There is owed work: take it, or ask somebody to.
     pub(crate) owed: bool,
     /// The upkeep task sleeps for too long: wake it.
@@ -33,12 +34,12 @@ pub(crate) struct Orders<R: 'static> {
 
 /// What was granted, and to whom.
 #[derive(Debug)]
-pub(crate) struct Letter<R: 'static> {
+pub(crate) struct Letter<R: Resource> {
     pub(crate) to: MailboxRef<R>,
     pub(crate) grant: Grant<R>,
 }
 
-impl<R> Letter<R> {
+impl<R: Resource> Letter<R> {
     #[inline]
     pub(crate) fn deliver(self, refused: impl FnOnce(Grant<R>)) {
         let delivery = self.to.put(self.grant);
@@ -51,16 +52,18 @@ impl<R> Letter<R> {
     }
 }
 
-/// Somebody to be served, woken, or forgotten.
+/// Others to be served, woken, or forgotten.
 #[derive(Debug)]
-enum Call<R: 'static> {
-    Deliver(Letter<R>),
-    Wake(Waker),
-    /// Of one who left the line. Dropping a waker may run foreign code, so it is not dropped under the lock.
-    Spent(Waker),
+struct More<R: Resource> {
+    letters: Vec<Letter<R>>,
+    wakers: Vec<Waker>,
+    /// Of those who left the line. Dropping a waker may run foreign code, so it is not dropped under the lock.
+    spent: Vec<Waker>,
+    /// For one who is gone. The same holds for errors.
+    forgotten: Option<Mail<R>>,
 }
 
-impl<R> Default for Orders<R> {
+impl<R: Resource> Default for Orders<R> {
     #[inline]
     fn default() -> Self {
         Self {
@@ -76,7 +79,7 @@ impl<R> Default for Orders<R> {
     }
 }
 
-impl<R> Orders<R> {
+impl<R: Resource> Orders<R> {
     /// Is nobody to be served or woken yet?
     #[inline]
     pub(super) fn is_untouched(&self) -> bool {
@@ -85,13 +88,7 @@ impl<R> Orders<R> {
 
     #[cold]
     pub(super) fn deliver_too(&mut self, letter: Letter<R>) {
-        self.add(Call::Deliver(letter));
-    }
-
-    /// Is there nothing to be done?
-    #[inline]
-    pub(crate) fn is_empty(&self) -> bool {
-        self.is_untouched() && !self.has_more()
+        self.more().letters.push(letter);
     }
 
     /// Is there one letter to be delivered, and nothing else to be done but to wake whom it is for?
@@ -111,7 +108,7 @@ impl<R> Orders<R> {
         if self.first.is_none() && self.more.is_none() {
             self.first = Some(waker);
         } else {
-            self.add(Call::Wake(waker));
+            self.more().wakers.push(waker);
         }
     }
 
@@ -124,9 +121,20 @@ impl<R> Orders<R> {
     }
 
     #[cold]
-    fn add(&mut self, call: Call<R>) {
-        let more = self.more.get_or_insert_with(|| Box::new(Calls(Vec::new())));
-        more.0.push(call);
+    fn more(&mut self) -> &mut More<R> {
+        self.more.get_or_insert_with(|| {
+            Box::new(More {
+                letters: Vec::new(),
+                wakers: Vec::new(),
+                spent: Vec::new(),
+                forgotten: None,
+            })
+        })
+    }
+
+    /// As many as that may have to be woken.
+    pub(super) fn expect(&mut self, count: usize) {
+        self.more().wakers.reserve(count);
     }
 
     /// Is there anybody who has to be woken?
@@ -139,7 +147,14 @@ impl<R> Orders<R> {
     #[inline]
     pub(crate) fn spend(&mut self, waker: Option<Waker>) {
         if let Some(waker) = waker {
-            self.add(Call::Spent(waker));
+            self.more().spent.push(waker);
+        }
+    }
+
+    /// Dropped with the orders.
+    pub(super) fn forget(&mut self, mail: Option<Mail<R>>) {
+        if mail.is_some() {
+            self.more().forgotten = mail;
         }
     }
 
@@ -165,19 +180,21 @@ impl<R> Orders<R> {
 
     #[cold]
     fn call_more(&mut self, refused: &mut dyn FnMut(Grant<R>)) {
-        let more = self.more.take().map(|more| more.0);
-        for call in more.into_iter().flatten() {
-            match call {
-                Call::Deliver(letter) => letter.deliver(&mut *refused),
-                Call::Wake(waker) => wake(waker),
-                Call::Spent(waker) => drop(waker),
-            }
+        let Some(more) = self.more.take() else { return };
+        let More {
+            letters,
+            wakers,
+            spent,
+            forgotten,
+        } = *more;
+        for letter in letters {
+            letter.deliver(&mut *refused);
         }
+        wakers.into_iter().for_each(wake);
+        drop(spent);
+        let _ = guarded_now(|| drop(forgotten));
     }
 }
-
-#[derive(Debug)]
-struct Calls<R: 'static>(Vec<Call<R>>);
 
 /// A waker is foreign code. If one panics, which the panic hook has told, the others are woken all the same.
 #[inline]

@@ -1,76 +1,32 @@
 //! The line of waiters: first come, first served, and leaving from the middle costs nothing.
 
-use std::num::NonZeroU32;
 use std::task::Waker;
 use std::time::Duration;
 
+use super::Resource;
+use super::answers::TimeIsUp;
 use super::mailbox::MailboxRef;
+use super::seat::{Fate, SeatNo, Waiter};
 use super::slot::Asker;
+use super::view::Seen;
 use crate::kept;
 use crate::moment::Moment;
 
 /// A place in the line. Given out by `join`, ends with `leave`, or with the lease that came of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Ticket {
-    seat: SeatNo,
+    pub(super) seat: SeatNo,
     pub(crate) serial: u64,
 }
 
-/// What became of a waiter.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Fate {
-    /// In line.
-    Waiting,
-    /// A grant is in their mailbox, or was. Out of line.
-    Granted,
-    /// An open failed, and they were first. Out of line.
-    Failed,
-    /// The breaker became inactive. Out of line.
-    Unavailable,
-    /// The pool was closed. Out of line.
-    Closed,
-    /// They have heard, and left. The seat is free.
-    Gone,
-}
-
-/// In this order: whoever serves them, often on another core, touches the first cache line only.
-#[derive(Debug)]
-#[repr(C, align(64))]
-pub(crate) struct Waiter<R: 'static, F> {
-    /// Present until they are woken for good.
-    pub(crate) waker: Option<Waker>,
-    pub(crate) asker: Asker,
-    pub(crate) mailbox: MailboxRef<R>,
-    /// The next in line; or the next free seat.
-    behind: Option<SeatNo>,
-    /// The one before. Means nothing for the first in line.
-    ahead: Option<SeatNo>,
-    pub(crate) fate: Fate,
-
-    pub(crate) since: Moment,
-    /// When the alarm must wake them. Not at all if they wake by themselves, or were woken.
-    pub(crate) look_at: Option<Moment>,
-    serial: u64,
-    /// Present if that is their fate.
-    pub(crate) failure: Option<F>,
-}
-
-/// Counted from one. Small, for there are two of them in each seat.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct SeatNo(NonZeroU32);
-
-impl SeatNo {
-    #[inline]
-    fn index(self) -> usize {
-        self.0.get() as usize - 1
-    }
-}
+/// With so many seats it is quadrupled at a time, for all are moved, and the others have to wait for that.
+const MANY: usize = 64;
 
 /// A linked list through a vector of seats. Those whose fate is decided keep their seat until they have heard of it; those who were granted
-/// something, until they have given it back, for they claim it without a word.
+/// something, until they have given it back, and those whose time is over, until somebody looks for a seat, for they claim it without a word.
 #[derive(Debug)]
-pub(crate) struct Queue<R: Send + 'static, F> {
-    seats: Vec<Waiter<R, F>>,
+pub(crate) struct Queue<R: Resource> {
+    seats: Vec<Waiter<R>>,
     /// The seat that was left last.
     free: Option<SeatNo>,
     first: Option<SeatNo>,
@@ -81,24 +37,7 @@ pub(crate) struct Queue<R: Send + 'static, F> {
     wait_time: u64,
 }
 
-impl<R, F> Waiter<R, F> {
-    #[inline]
-    pub(crate) fn is_in_line(&self) -> bool {
-        self.fate == Fate::Waiting
-    }
-
-    /// Of one who was granted something.
-    pub(crate) fn has_claimed(&self) -> bool {
-        self.mailbox.was_claimed(self.serial)
-    }
-
-    /// Its number: who came later has a larger one.
-    pub(crate) fn serial(&self) -> u64 {
-        self.serial
-    }
-}
-
-impl<R: Send + 'static, F> Queue<R, F> {
+impl<R: Resource> Queue<R> {
     pub(crate) const fn new() -> Self {
         Self {
             seats: Vec::new(),
@@ -136,14 +75,14 @@ impl<R: Send + 'static, F> Queue<R, F> {
         &mut self,
         asker: Asker,
         waker: Option<Waker>,
-        look_at: Option<Moment>,
+        until: Option<Moment>,
         now: Moment,
     ) -> (Ticket, MailboxRef<R>) {
         self.serial += 1;
         let serial = self.serial;
         let seat = match self.free {
             Some(seat) => seat,
-            None => self.add_seat(asker, now),
+            None => self.find_seat(asker, now),
         };
         // Field by field: what is built first and then moved costs more than all the rest.
         let waiter = &mut self.seats[seat.index()];
@@ -154,7 +93,7 @@ impl<R: Send + 'static, F> Queue<R, F> {
         waiter.ahead = self.last;
         waiter.fate = Fate::Waiting;
         waiter.since = now;
-        waiter.look_at = look_at;
+        waiter.look_again(until, now);
         waiter.serial = serial;
         let mailbox = MailboxRef::clone(&waiter.mailbox);
         match self.last {
@@ -166,48 +105,77 @@ impl<R: Send + 'static, F> Queue<R, F> {
         (Ticket { seat, serial }, mailbox)
     }
 
-    /// One more seat, and nobody on it.
+    /// There is none on the list of those that are free.
     #[cold]
-    fn add_seat(&mut self, asker: Asker, now: Moment) -> SeatNo {
-        let count = self.seats.len();
-        if count == self.seats.capacity() {
-            // A pool that was busy once keeps them all.
-            self.seats.reserve_exact((count / 2).max(1));
+    fn find_seat(&mut self, asker: Asker, now: Moment) -> SeatNo {
+        // Too few would have to be looked for again too soon.
+        if self.sweep() <= self.seats.len() / 8 {
+            self.add_seats(asker, now);
         }
-        self.seats.push(Waiter {
-            waker: None,
-            asker,
-            mailbox: kept::take(),
-            behind: None,
-            ahead: None,
-            fate: Fate::Gone,
-            since: now,
-            look_at: None,
-            serial: 0,
-            failure: None,
-        });
-        let number = u32::try_from(count + 1).ok().and_then(NonZeroU32::new);
-        SeatNo(number.expect("fewer than four billion wait"))
+        self.free.expect("bug: some were added, or found")
+    }
+
+    /// Frees the seats of those who know by now that their time is over: they leave without a word. Answers with how many.
+    fn sweep(&mut self) -> usize {
+        let mut swept = 0;
+        for seat in (0..self.seats.len()).map(SeatNo::of) {
+            let waiter = self.at(seat);
+            if waiter.fate == Fate::TimedOut && waiter.has_claimed() {
+                self.free(seat);
+                swept += 1;
+            }
+        }
+        swept
+    }
+
+    /// As many seats again, or three times as many, and nobody on them. A pool that was busy once keeps them all.
+    fn add_seats(&mut self, asker: Asker, now: Moment) {
+        let count = self.seats.len();
+        let more = if count < MANY {
+            count.max(1)
+        } else {
+            3 * count
+        };
+        let mailboxes = kept::take_some(more);
+        self.seats.reserve_exact(mailboxes.len());
+        for mailbox in mailboxes {
+            let mut seat = Waiter::nobody(mailbox, asker, now);
+            seat.behind = Some(SeatNo::of(self.seats.len() + 1));
+            self.seats.push(seat);
+        }
+        if let Some(last) = self.seats.last_mut() {
+            last.behind = self.free.replace(SeatNo::of(count));
+        }
+    }
+
+    pub(crate) fn first_seat(&self) -> Option<SeatNo> {
+        self.first
     }
 
     /// The first in line.
-    pub(crate) fn first(&self) -> Option<&Waiter<R, F>> {
+    pub(crate) fn first(&self) -> Option<&Waiter<R>> {
         self.first.map(|seat| &self.seats[seat.index()])
     }
 
     /// Decides the fate of the first in line, who then is in line no more. The caller wakes them.
     #[inline]
-    pub(crate) fn settle_first(&mut self, fate: Fate) -> Option<(SeatNo, &mut Waiter<R, F>)> {
+    pub(crate) fn settle_first(&mut self, fate: Fate) -> Option<(SeatNo, &mut Waiter<R>)> {
         let seat = self.first?;
+        Some((seat, self.settle(seat, fate)))
+    }
+
+    /// The same for whoever sits there.
+    #[inline]
+    pub(crate) fn settle(&mut self, seat: SeatNo, fate: Fate) -> &mut Waiter<R> {
         self.unlink(seat);
         let waiter = &mut self.seats[seat.index()];
         waiter.fate = fate;
-        Some((seat, waiter))
+        waiter
     }
 
     /// The waiter with this ticket, in line or decided.
     #[inline]
-    pub(crate) fn waiter(&mut self, ticket: Ticket) -> &mut Waiter<R, F> {
+    pub(crate) fn waiter(&mut self, ticket: Ticket) -> &mut Waiter<R> {
         let waiter = &mut self.seats[ticket.seat.index()];
         assert!(
             waiter.serial == ticket.serial,
@@ -217,11 +185,11 @@ impl<R: Send + 'static, F> Queue<R, F> {
     }
 
     /// Whoever sits there.
-    pub(crate) fn at(&self, seat: SeatNo) -> &Waiter<R, F> {
+    pub(crate) fn at(&self, seat: SeatNo) -> &Waiter<R> {
         &self.seats[seat.index()]
     }
 
-    pub(crate) fn at_mut(&mut self, seat: SeatNo) -> &mut Waiter<R, F> {
+    pub(crate) fn at_mut(&mut self, seat: SeatNo) -> &mut Waiter<R> {
         &mut self.seats[seat.index()]
     }
 
@@ -236,16 +204,30 @@ impl<R: Send + 'static, F> Queue<R, F> {
     /// Whoever sat there, and waited until then, has left.
     #[inline]
     pub(crate) fn clear(&mut self, seat: SeatNo, until: Moment) {
+        self.wait_time += until.nanoseconds_since(self.seats[seat.index()].since);
+        self.free(seat);
+    }
+
+    #[inline]
+    fn free(&mut self, seat: SeatNo) {
         let waiter = &mut self.seats[seat.index()];
-        self.wait_time += until.nanoseconds_since(waiter.since);
         waiter.behind = self.free.replace(seat);
         waiter.fate = Fate::Gone;
         // A ticket ends once.
         waiter.serial = 0;
     }
 
+    /// The time of whoever sits there is over, and they will find it in their mailbox.
+    pub(crate) fn expire(&mut self, seat: SeatNo, seen: Seen<R>) {
+        let at = seen.at;
+        let waiter = self.settle(seat, Fate::TimedOut);
+        let since = waiter.since;
+        waiter.mailbox.tell(TimeIsUp { since, seen });
+        self.wait_time += at.nanoseconds_since(since);
+    }
+
     /// Everybody who is in line, first to last.
-    pub(crate) fn line(&self) -> impl Iterator<Item = &Waiter<R, F>> {
+    pub(crate) fn line(&self) -> impl Iterator<Item = &Waiter<R>> {
         std::iter::successors(self.first(), |waiter| {
             waiter.behind.map(|seat| &self.seats[seat.index()])
         })
@@ -256,32 +238,28 @@ impl<R: Send + 'static, F> Queue<R, F> {
         self.serial
     }
 
-    /// Everybody in line who came after the one of this number, last to first.
-    pub(crate) fn newcomers(&self, serial: u64) -> impl Iterator<Item = &Waiter<R, F>> {
+    /// Is it true of anybody in line who came after the one of this number?
+    pub(crate) fn any_newcomer(&self, serial: u64, is_it: impl Fn(&Waiter<R>) -> bool) -> bool {
+        if self.serial - serial > self.seats.len() as u64 / 2 {
+            // They lie one beside the other.
+            let newcomer = |waiter: &Waiter<R>| waiter.is_in_line() && waiter.serial > serial;
+            return self
+                .seats
+                .iter()
+                .any(|waiter| is_it(waiter) && newcomer(waiter));
+        }
         let seat = |seat: SeatNo| &self.seats[seat.index()];
         std::iter::successors(self.last.map(seat), move |waiter| waiter.ahead.map(seat))
             .take(self.len())
             .take_while(move |waiter| waiter.serial > serial)
-    }
-
-    /// Everybody in line, and each may be changed.
-    pub(crate) fn each_in_line(&mut self, mut change: impl FnMut(&mut Waiter<R, F>)) {
-        let mut next = self.first;
-        while let Some(seat) = next {
-            let waiter = &mut self.seats[seat.index()];
-            next = waiter.behind;
-            change(waiter);
-        }
+            .any(is_it)
     }
 
     /// Where those sit who were granted something, and may have claimed it or not.
     pub(crate) fn granted(&self) -> Vec<SeatNo> {
-        let numbers = (1..).filter_map(NonZeroU32::new).map(SeatNo);
-        self.seats
-            .iter()
-            .zip(numbers)
-            .filter(|(waiter, _)| waiter.fate == Fate::Granted)
-            .map(|(_, seat)| seat)
+        let numbers = (0..self.seats.len()).map(SeatNo::of);
+        numbers
+            .filter(|seat| self.at(*seat).fate == Fate::Granted)
             .collect()
     }
 
@@ -298,9 +276,9 @@ impl<R: Send + 'static, F> Queue<R, F> {
         self.seats.len()
     }
 
-    /// Is anything in any mailbox?
+    /// Is anything in any mailbox that was granted?
     pub(crate) fn any_mail(&self) -> bool {
-        self.seats.iter().any(|waiter| waiter.mailbox.is_full())
+        self.seats.iter().any(|waiter| waiter.mailbox.has_grant())
     }
 
     #[inline]
@@ -325,7 +303,7 @@ impl<R: Send + 'static, F> Queue<R, F> {
     }
 }
 
-impl<R: Send + 'static, F> Drop for Queue<R, F> {
+impl<R: Resource> Drop for Queue<R> {
     fn drop(&mut self) {
         let boxes = self.seats.drain(..).map(|waiter| waiter.mailbox);
         let emptied = boxes.inspect(|mailbox| drop(mailbox.empty()));

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::Resource;
 use super::answers::Grant;
-use super::queue::SeatNo;
+use super::seat::SeatNo;
 use crate::moment::Moment;
 use crate::rt::{Home, Owner};
 

@@ -34,7 +34,10 @@ pub(crate) struct Upkeep {
     pub(crate) next: Option<Moment>,
 }
 
-impl<R: Resource, F: Clone> Ledger<R, F> {
+/// What came of a warm-up.
+type Warmed<R> = Result<(), Cold<<R as Resource>::Failure>>;
+
+impl<R: Resource> Ledger<R> {
     /// Does what is due.
     pub(crate) fn upkeep(&mut self, now: Moment) -> (Upkeep, Orders<R>) {
         let mut orders = Orders::default();
@@ -74,11 +77,7 @@ impl<R: Resource, F: Clone> Ledger<R, F> {
     }
 
     /// One look at a warm-up that began when `failed` opens had failed: done, failed, or more is opened.
-    pub(crate) fn warm(
-        &mut self,
-        failed: u64,
-        now: Moment,
-    ) -> (Poll<Result<(), Cold<F>>>, Orders<R>) {
+    pub(crate) fn warm(&mut self, failed: u64, now: Moment) -> (Poll<Warmed<R>>, Orders<R>) {
         let ready = self.total() - self.count(State::Opening);
         let missing = self.limits.min_size.saturating_sub(ready);
         let failure = self

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::panic::Location;
 use std::ptr;
-use std::time::Duration;
+use std::sync::Arc;
 
 use super::slot::{Asker, Label, SlotNo, State};
 use super::{Ledger, Resource, Ticket};
@@ -14,10 +14,12 @@ use crate::moment::Moment;
 use crate::rt::Owner;
 use crate::status::{Health, Holder, HolderGroup, Status, Task};
 
-/// What was seen when a waiter ran out of time.
-#[derive(Debug)]
+/// What was seen when somebody ran out of time.
+#[derive(Clone, Debug)]
 pub(crate) struct Report<F> {
-    pub(crate) waited: Duration,
+    pub(crate) pool: Arc<str>,
+    /// When that was.
+    pub(crate) at: Moment,
     pub(crate) phase: Phase,
     pub(crate) status: Status,
     pub(crate) holders: Vec<HolderGroup>,
@@ -25,7 +27,9 @@ pub(crate) struct Report<F> {
     pub(crate) last_failure: Option<F>,
 }
 
-impl<R: Resource, F: Clone> Ledger<R, F> {
+pub(super) type Seen<R> = Arc<Report<<R as Resource>::Failure>>;
+
+impl<R: Resource> Ledger<R> {
     pub(crate) fn status(&self, now: Moment) -> Status {
         let counts = &self.counts;
         let mut status = Status {
@@ -156,11 +160,12 @@ impl<R: Resource, F: Clone> Ledger<R, F> {
     }
 
     /// What one who is still in line should be told when its time is over.
-    pub(super) fn report(&mut self, ticket: Ticket, now: Moment) -> Box<Report<F>> {
+    pub(super) fn report(&mut self, ticket: Ticket, pool: &Arc<str>, now: Moment) -> Seen<R> {
         let status = self.status(now);
-        Box::new(Report {
-            waited: now.saturating_duration_since(self.queue.waiter(ticket).since),
-            phase: self.phase(ticket, &status),
+        Arc::new(Report {
+            pool: Arc::clone(pool),
+            at: now,
+            phase: self.phase(self.ahead_of(ticket, &status), &status),
             status,
             holders: self.groups(now),
             nested: self.is_circle(),
@@ -199,8 +204,17 @@ impl<R: Resource, F: Clone> Ledger<R, F> {
         groups
     }
 
-    /// What the waiter with this ticket is waiting for.
-    fn phase(&mut self, ticket: Ticket, status: &Status) -> Phase {
+    /// How many are ahead of this one in line. Not counted beyond what is on its way to them.
+    fn ahead_of(&self, ticket: Ticket, status: &Status) -> usize {
+        let on_its_way = status.opening + status.checking + status.cleaning + status.closing;
+        let ahead = self.queue.line().take(on_its_way);
+        ahead
+            .take_while(|waiter| waiter.serial() < ticket.serial)
+            .count()
+    }
+
+    /// What one is waiting for who has so many ahead of them.
+    pub(super) fn phase(&self, ahead: usize, status: &Status) -> Phase {
         if self.suspended {
             return Phase::Suspended;
         }
@@ -211,13 +225,6 @@ impl<R: Resource, F: Clone> Ledger<R, F> {
         let checking = opening + status.checking;
         let cleaning = checking + status.cleaning;
         let closing = cleaning + status.closing;
-        let serial = self.queue.waiter(ticket).serial();
-        let ahead = self
-            .queue
-            .line()
-            .take(closing)
-            .take_while(|waiter| waiter.serial() < serial)
-            .count();
         match ahead {
             ahead if ahead < opening => Phase::Opening,
             ahead if ahead < checking => Phase::Checking,
@@ -233,7 +240,7 @@ impl<R: Resource, F: Clone> Ledger<R, F> {
     }
 
     /// The last error of an open, unless one succeeded since.
-    pub(crate) fn last_failure(&self) -> Option<F> {
+    pub(crate) fn last_failure(&self) -> Option<R::Failure> {
         self.last_failure
             .as_deref()
             .filter(|_| self.failing.is_some())
@@ -246,6 +253,16 @@ impl<R: Resource, F: Clone> Ledger<R, F> {
             .filter(|slot| slot.state == State::Leased)
             .filter_map(|slot| slot.asker)
             .filter(move |asker| asker.owner == Some(owner))
+    }
+
+    /// In debug builds only.
+    #[inline]
+    pub(super) fn stay_sound(&self, now: Moment) {
+        if cfg!(debug_assertions) {
+            // Whoever read the clock first may get the lock last: what was decided later is judged by that later time.
+            self.latest.set(self.latest.get().max(now));
+            self.assert_sound(self.latest.get());
+        }
     }
 
     /// Panics if an invariant does not hold.

@@ -13,9 +13,16 @@ use crate::moment::Moment;
 use crate::status::Reason;
 
 /// What a try comes to: a grant, or nothing.
-type Tried<R, F> = Result<Option<Grant<R>>, Refusal<F>>;
+type Tried<R> = Result<Option<Grant<R>>, Refusal<<R as Resource>::Failure>>;
 
-impl<R: Resource, F: Clone> Ledger<R, F> {
+/// A place in line, where what is granted comes, and for when the alarm must be set.
+pub(crate) struct Joined<R: Resource> {
+    pub(crate) ticket: Ticket,
+    pub(crate) mailbox: MailboxRef<R>,
+    pub(crate) alarm: Option<Moment>,
+}
+
+impl<R: Resource> Ledger<R> {
     /// Would one who asks now be the first in line?
     pub(crate) fn begins_line(&self) -> bool {
         self.queue.is_empty() && self.shelf.is_empty()
@@ -27,46 +34,40 @@ impl<R: Resource, F: Clone> Ledger<R, F> {
         &mut self,
         asker: Asker,
         waker: &mut Option<Waker>,
-        look_at: Option<Moment>,
+        until: Option<Moment>,
         now: Moment,
-        orders: &mut Orders<R>,
-    ) -> Option<(Ticket, MailboxRef<R>)> {
+    ) -> Option<Joined<R>> {
         let plain = !self.queue.is_empty()
             && !self.closed
             && self.breaker.state == BreakerState::Active
             && self.limits.max_waiters.is_none()
-            && self.limits.nested != Nested::Deny;
-        plain.then(|| {
-            let joined = self.join(asker, waker, look_at, now, orders);
-            self.end(orders, now);
-            joined
+            && self.limits.nested != Nested::Deny
+            && self.has_nothing_to_give()
+            && self.owed.is_empty()
+            && self.waste.is_empty();
+        if !plain {
+            return None;
+        }
+        let (ticket, mailbox) = self.queue.join(asker, waker.take(), until, now);
+        let alarm = self.set_alarm(until, now);
+        self.stay_sound(now);
+        Some(Joined {
+            ticket,
+            mailbox,
+            alarm,
         })
     }
 
-    #[inline]
-    fn join(
-        &mut self,
-        asker: Asker,
-        waker: &mut Option<Waker>,
-        look_at: Option<Moment>,
-        now: Moment,
-        orders: &mut Orders<R>,
-    ) -> (Ticket, MailboxRef<R>) {
-        let joined = self.queue.join(asker, waker.take(), look_at, now);
-        self.set_alarm(look_at, orders);
-        self.serve(now, orders);
-        joined
-    }
-
-    /// Asks for a resource: now, or by a place in line. One who waits leaves its waker, and is woken at `look_at`, to look again.
+    /// Asks for a resource: now, or by a place in line. One who waits leaves its waker, and is woken when its time is over, and before that
+    /// from time to time, to look again.
     pub(crate) fn request(
         &mut self,
         asker: Asker,
         waker: &mut Option<Waker>,
-        look_at: Option<Moment>,
+        until: Option<Moment>,
         now: Moment,
         orders: &mut Orders<R>,
-    ) -> Answer<R, F> {
+    ) -> Answer<R> {
         let answer = match self.grant_at_once(asker, now, orders) {
             Err(refusal) => Answer::Refused(refusal),
             Ok(Some(grant)) => Answer::Granted(grant),
@@ -77,7 +78,9 @@ impl<R: Resource, F: Clone> Ledger<R, F> {
                 if self.queue.is_empty() {
                     self.line_begins();
                 }
-                let (ticket, mailbox) = self.join(asker, waker, look_at, now, orders);
+                let (ticket, mailbox) = self.queue.join(asker, waker.take(), until, now);
+                orders.alarm = self.set_alarm(until, now);
+                self.serve(now, orders);
                 Answer::Wait { ticket, mailbox }
             }
         };
@@ -87,7 +90,7 @@ impl<R: Resource, F: Clone> Ledger<R, F> {
 
     /// Asks for a resource without waiting. Where an idle one must be checked first, that is begun, so that a later try can have
     /// it.
-    pub(crate) fn try_request(&mut self, asker: Asker, now: Moment) -> (Tried<R, F>, Orders<R>) {
+    pub(crate) fn try_request(&mut self, asker: Asker, now: Moment) -> (Tried<R>, Orders<R>) {
         let mut orders = Orders::default();
         let answer = self.grant_at_once(asker, now, &mut orders);
         if matches!(answer, Ok(None)) && self.queue.is_empty() && self.allowance() > 0 {
@@ -101,10 +104,14 @@ impl<R: Resource, F: Clone> Ledger<R, F> {
     /// Serves those in line with what is idle, and sees to it that something is on its way for each who is left.
     #[inline]
     pub(super) fn serve(&mut self, now: Moment, orders: &mut Orders<R>) {
-        let nothing_to_give = self.shelf.is_empty() && self.occupied() >= self.max_size;
-        if !self.queue.is_empty() && !nothing_to_give {
+        if !self.queue.is_empty() && !self.has_nothing_to_give() {
             self.give_out(now, orders);
         }
+    }
+
+    /// Is nothing idle, and no room for more?
+    fn has_nothing_to_give(&self) -> bool {
+        self.shelf.is_empty() && self.occupied() >= self.max_size
     }
 
     fn give_out(&mut self, now: Moment, orders: &mut Orders<R>) {
@@ -266,7 +273,7 @@ impl<R: Resource, F: Clone> Ledger<R, F> {
         }
     }
 
-    pub(super) fn unavailable(&self, now: Moment) -> Refusal<F> {
+    pub(super) fn unavailable(&self, now: Moment) -> Refusal<R::Failure> {
         let breaker = &self.breaker;
         Refusal::Unavailable {
             since: now.saturating_duration_since(breaker.since),
@@ -286,7 +293,7 @@ impl<R: Resource, F: Clone> Ledger<R, F> {
         self.held_by(asker.owner?).next().map(|held| held.site)
     }
 
-    fn grant_at_once(&mut self, asker: Asker, now: Moment, orders: &mut Orders<R>) -> Tried<R, F> {
+    fn grant_at_once(&mut self, asker: Asker, now: Moment, orders: &mut Orders<R>) -> Tried<R> {
         if self.closed {
             return Err(Refusal::Closed);
         }

@@ -71,7 +71,7 @@ pub(crate) enum AfterFailure {
 const RETRY: Backoff = Backoff::new(Duration::from_millis(50), Duration::from_secs(5));
 const REFILL: Backoff = Backoff::new(Duration::from_millis(500), Duration::from_secs(30));
 
-impl<R: Resource, F: Clone> Ledger<R, F> {
+impl<R: Resource> Ledger<R> {
     /// A lease comes home.
     pub(crate) fn give_back(
         &mut self,
@@ -205,7 +205,7 @@ impl<R: Resource, F: Clone> Ledger<R, F> {
     pub(crate) fn open_failed(
         &mut self,
         slot: SlotNo,
-        failure: F,
+        failure: R::Failure,
         now: Moment,
     ) -> (AfterFailure, Orders<R>) {
         let mut orders = Orders::default();

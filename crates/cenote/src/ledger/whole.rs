@@ -3,13 +3,13 @@
 use std::mem;
 use std::time::Duration;
 
-use super::queue::SeatNo;
+use super::seat::SeatNo;
 use super::slot::{SlotNo, State};
 use super::{Fate, Grant, Ledger, Orders, Resource, Work};
 use crate::moment::Moment;
 use crate::status::Reason;
 
-impl<R: Resource, F: Clone> Ledger<R, F> {
+impl<R: Resource> Ledger<R> {
     /// Grows at once; shrinks by what is idle now, and by the rest as it comes home. Answers with the size before.
     pub(crate) fn resize(&mut self, max_size: usize, now: Moment) -> (usize, Orders<R>) {
         let mut orders = Orders::default();

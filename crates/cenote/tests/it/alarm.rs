@@ -94,6 +94,115 @@ fn a_thousand_waits_of_many_lengths_all_end_in_time() {
 }
 
 #[test]
+fn a_crowd_that_runs_out_of_time_at_once_sees_the_same_and_each_is_told() {
+    const CROWD: usize = 50;
+    for runtime in [single(), threaded()] {
+        let rig = Rig::with_max_size(1);
+        runtime.block_on(async {
+            let _held = rig.acquire().await;
+            let deadline = now() + 300 * MS;
+            let waits: Vec<_> = (0..CROWD)
+                .map(|_| {
+                    let pool = rig.pool.clone();
+                    tokio::spawn(async move { pool.acquire_until(deadline).await })
+                })
+                .collect();
+            for wait in waits {
+                let told = timeout(LONG, wait).await.expect("it ends");
+                let Err(AcquireError::TimedOut(seen)) = told.expect("it does not panic") else {
+                    panic!("an exhausted pool lent something");
+                };
+                assert!(now() >= deadline);
+                assert_eq!(seen.status().waiting, CROWD);
+                assert_eq!((seen.holders().len(), seen.holders()[0].count), (1, 1));
+            }
+        });
+        let status = rig.pool.status();
+        assert_eq!((status.timed_out, status.waiting), (CROWD as u64, 0));
+        assert_eq!(rig.recorder.of("timed_out").len(), CROWD);
+    }
+}
+
+/// Told by another, served at the last moment, or dropped: each comes to one end, and nothing is lost on the way.
+#[test]
+fn in_a_storm_of_short_waits_each_comes_to_one_end() {
+    const TASKS: u64 = 100;
+    const TURNS: u64 = 60;
+    let runtime = threaded();
+    let rig = Rig::with_max_size(2);
+    let tasks: Vec<_> = (0..TASKS)
+        .map(|task| {
+            let pool = rig.pool.clone();
+            runtime.spawn(async move {
+                let (mut served, mut late) = (0, 0);
+                for turn in 0..TURNS {
+                    let nth = task * 31 + turn * 17;
+                    let limit = Duration::from_micros(500 + nth % 7 * 300);
+                    let acquire = pool.acquire_timeout(limit);
+                    match timeout(MS * (1 + nth as u32 % 3), acquire).await {
+                        Ok(Ok(lease)) => {
+                            served += 1;
+                            sleep(MS / 2).await;
+                            drop(lease);
+                        }
+                        Ok(Err(AcquireError::TimedOut(_))) => late += 1,
+                        Ok(Err(error)) => panic!("{error}"),
+                        Err(_) => {}
+                    }
+                }
+                (served, late)
+            })
+        })
+        .collect();
+
+    let (mut served, mut late) = (0, 0);
+    for task in tasks {
+        let ended = runtime.block_on(async { timeout(LONG, task).await });
+        let counts: (u64, u64) = ended.expect("it ends").expect("it does not panic");
+        served += counts.0;
+        late += counts.1;
+    }
+
+    let status = rig.pool.status();
+    let dropped = TASKS * TURNS - served - late;
+    assert!(served > 0 && late > 0 && dropped > 0, "{served}, {late}");
+    assert_eq!((status.waiting, status.in_use), (0, 0));
+    let given_up = status.timed_out + status.cancelled;
+    assert!(status.timed_out >= late && status.acquired >= served);
+    assert!((late..=late + dropped).contains(&given_up), "{status:?}");
+    runtime.block_on(rig.assert_full_service());
+}
+
+/// The first in line is woken, and is never run: whoever is tells the others, who leave before they hear it.
+#[test]
+fn who_is_told_by_another_and_leaves_before_hearing_it_leaves_no_trace() {
+    let rig = Rig::with_max_size(1);
+    let runtime = single();
+    let held = runtime.block_on(rig.acquire());
+    let deadline = now() + 20 * MS;
+    let mut others: Vec<_> = (0..10)
+        .map(|_| Box::pin(rig.pool.acquire_until(deadline)))
+        .collect();
+    for other in &mut others {
+        let mut context = Context::from_waker(Waker::noop());
+        assert!(other.as_mut().poll(&mut context).is_pending());
+    }
+
+    let told = runtime.block_on(async { timeout(LONG, rig.pool.acquire_until(deadline)).await });
+
+    assert!(
+        matches!(told, Ok(Err(AcquireError::TimedOut(_)))),
+        "{told:?}"
+    );
+    assert_eq!(rig.pool.status().waiting, 0, "their time is over, too");
+    drop(others);
+    let status = rig.pool.status();
+    assert_eq!((status.timed_out, status.cancelled), (11, 0));
+    drop(held);
+    runtime.block_on(rig.assert_full_service());
+}
+
+#[test]
 fn who_waits_times_out_though_the_runtime_that_keeps_the_pool_up_stands_still() {
     let rig = Rig::with_max_size(1);
     let still = single();

@@ -11,7 +11,7 @@ fn limits(config: Config) -> Arc<Limits> {
 
 /// A ledger with idle resources, whose upkeep sleeps.
 struct Shelf {
-    ledger: Ledger<Token, &'static str>,
+    ledger: Ledger<Token>,
     now: Moment,
 }
 

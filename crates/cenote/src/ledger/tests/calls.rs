@@ -3,13 +3,13 @@
 use super::*;
 
 /// With orders of their own, and nobody who needs the alarm.
-impl<R: Resource, F: Clone> Ledger<R, F> {
+impl<R: Resource> Ledger<R> {
     pub(super) fn asked(
         &mut self,
         asker: Asker,
         waker: &Waker,
         now: Moment,
-    ) -> (Answer<R, F>, Orders<R>) {
+    ) -> (Answer<R>, Orders<R>) {
         let mut orders = Orders::default();
         let answer = self.request(asker, &mut Some(waker.clone()), None, now, &mut orders);
         (answer, orders.delivered())
@@ -20,9 +20,21 @@ impl<R: Resource, F: Clone> Ledger<R, F> {
         ticket: Ticket,
         waker: &Waker,
         now: Moment,
-    ) -> (Poll<Claim<R, F>>, Orders<R>) {
+    ) -> (Poll<Claim<R>>, Orders<R>) {
         let mut orders = Orders::default();
         let claim = self.claim(ticket, waker, None, now, &mut orders);
+        (claim, orders.delivered())
+    }
+
+    pub(super) fn timed_out(
+        &mut self,
+        ticket: Ticket,
+        waker: &Waker,
+        now: Moment,
+    ) -> (Poll<Claim<R>>, Orders<R>) {
+        let mut orders = Orders::default();
+        let pool = Arc::from("pool");
+        let claim = self.time_out(ticket, waker, &pool, now, &mut orders);
         (claim, orders.delivered())
     }
 
@@ -40,7 +52,7 @@ impl<R: Resource, F: Clone> Ledger<R, F> {
     }
 }
 
-impl<R> Orders<R> {
+impl<R: Resource> Orders<R> {
     /// What was granted is in its mailbox, and the rest is left to do.
     pub(super) fn delivered(mut self) -> Self {
         if let Some(letter) = self.letter() {
@@ -51,6 +63,8 @@ impl<R> Orders<R> {
 }
 
 impl Resource for Token {
+    type Failure = &'static str;
+
     fn opened(&mut self, _: SlotNo, _: u64) {}
 
     fn shelve(&mut self) {}

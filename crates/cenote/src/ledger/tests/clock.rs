@@ -13,7 +13,7 @@ fn a_clock_that_was_read_early_raises_no_alarm() {
     let limits = Arc::new(Limits::check(config).expect("these settings are valid"));
     let early = crate::rt::now();
     let late = early + Duration::from_secs(3);
-    let mut ledger: Ledger<Token, &'static str> = Ledger::new(limits, false, 0, 1, early);
+    let mut ledger: Ledger<Token> = Ledger::new(limits, false, 0, 1, early);
     let asker = Asker {
         site: Location::caller(),
         owner: None,

@@ -5,7 +5,7 @@ use crate::status::Health;
 
 /// One lease is out, and somebody waits for it.
 struct Post {
-    ledger: Ledger<Token, &'static str>,
+    ledger: Ledger<Token>,
     now: Moment,
     lent: SlotNo,
     ticket: Ticket,
@@ -58,12 +58,12 @@ impl Post {
         is_refused
     }
 
-    fn claim(&mut self, waker: &Waker) -> Poll<Claim<Token, &'static str>> {
+    fn claim(&mut self, waker: &Waker) -> Poll<Claim<Token>> {
         self.ledger.claimed(self.ticket, waker, self.now).0
     }
 }
 
-fn wait(ledger: &mut Ledger<Token, &'static str>, now: Moment) -> (Ticket, MailboxRef<Token>) {
+fn wait(ledger: &mut Ledger<Token>, now: Moment) -> (Ticket, MailboxRef<Token>) {
     let asker = Asker {
         site: Location::caller(),
         owner: None,
@@ -193,12 +193,12 @@ fn who_runs_out_of_time_while_it_is_on_its_way_still_gets_it() {
     let mut post = Post::new();
     let orders = post.give_back();
 
-    let (told, _) = post.ledger.time_out(post.ticket, Waker::noop(), post.now);
+    let (told, _) = post.ledger.timed_out(post.ticket, Waker::noop(), post.now);
     assert!(told.is_pending(), "{told:?}");
     post.deliver(orders);
-    let (told, _) = post.ledger.time_out(post.ticket, Waker::noop(), post.now);
+    let (told, _) = post.ledger.timed_out(post.ticket, Waker::noop(), post.now);
 
-    assert!(matches!(told, Poll::Ready(Ok(Ok(_)))), "{told:?}");
+    assert!(matches!(told, Poll::Ready(Ok(_))), "{told:?}");
     assert_eq!(post.ledger.status(post.now).timed_out, 0);
 }
 
@@ -244,7 +244,7 @@ fn waits_are_counted_once_however_they_end() {
 fn a_slot_that_is_reserved_is_no_progress() {
     let now = crate::rt::now();
     let limits = Arc::new(Limits::check(Config::default()).expect("the default is valid"));
-    let mut ledger: Ledger<Token, &'static str> = Ledger::new(limits, false, 0, 0, now);
+    let mut ledger: Ledger<Token> = Ledger::new(limits, false, 0, 0, now);
     wait(&mut ledger, now);
     let later = now + Duration::from_secs(3600);
     wait(&mut ledger, later);

@@ -13,12 +13,14 @@ mod alarm;
 mod aside;
 mod calls;
 mod clock;
+mod herd;
 mod mail;
 mod ring;
 mod seed;
 mod trays;
 mod work;
 
+use super::way_in::Joined;
 use super::*;
 use crate::breaker::BreakerState;
 use crate::config::{Config, IdleOrder, Nested, OnOpenError};
@@ -90,8 +92,13 @@ impl Wake for Woken {
 /// Somebody with a ticket.
 struct Caller {
     ticket: Ticket,
+    mailbox: MailboxRef<Token>,
     joined: u64,
     woken: Arc<Woken>,
+    /// When its time is over, if the alarm is to wake it.
+    until: Option<Moment>,
+    /// It was woken to look again, and has not looked yet.
+    due: Cell<bool>,
 }
 
 impl Caller {
@@ -106,7 +113,7 @@ type Token = u64;
 struct World {
     rng: Rng,
     now: Moment,
-    ledger: Ledger<Token, &'static str>,
+    ledger: Ledger<Token>,
     leases: Vec<(SlotNo, Token)>,
     trays: Vec<Option<trays::Tray>>,
     callers: Vec<Caller>,
@@ -178,6 +185,7 @@ impl World {
     }
 
     fn step(&mut self) {
+        self.alarm();
         let dice = self.rng.u32(0..1000);
         if !matches!(dice, 0..290 | 480..620 | 635..760) {
             self.fetch();
@@ -233,11 +241,27 @@ impl World {
     fn request(&mut self) {
         let woken = Arc::new(Woken::default());
         let asker = self.asker();
+        let until = self.patience();
         self.fetch_to_ask();
-        let (answer, orders) = self
-            .ledger
-            .asked(asker, &Waker::from(Arc::clone(&woken)), self.now);
-        self.obey(orders);
+        let mut waker = Some(Waker::from(Arc::clone(&woken)));
+        let mut orders = Orders::default();
+        let joined = self.ledger.join_line(asker, &mut waker, until, self.now);
+        let answer = match joined {
+            Some(Joined {
+                ticket, mailbox, ..
+            }) => {
+                let left = (self.ledger.owed.is_empty(), self.ledger.waste.is_empty());
+                assert_eq!(left, (true, true), "owed work was kept secret");
+                Answer::Wait { ticket, mailbox }
+            }
+            None => {
+                let answer = self
+                    .ledger
+                    .request(asker, &mut waker, until, self.now, &mut orders);
+                self.obey(orders.delivered());
+                answer
+            }
+        };
         match answer {
             Answer::Granted(grant) => {
                 assert!(
@@ -246,12 +270,15 @@ impl World {
                 );
                 self.lent(grant);
             }
-            Answer::Wait { ticket, .. } => {
+            Answer::Wait { ticket, mailbox } => {
                 self.joined += 1;
                 self.callers.push(Caller {
                     ticket,
+                    mailbox,
                     joined: self.joined,
                     woken,
+                    until,
+                    due: Cell::new(false),
                 });
             }
             Answer::Refused(Refusal::Closed) => assert!(self.closed),
@@ -281,40 +308,7 @@ impl World {
         }
     }
 
-    fn claim(&mut self, caller: Caller) {
-        let waker = Waker::from(Arc::clone(&caller.woken));
-        let (claim, orders) = self.ledger.claimed(caller.ticket, &waker, self.now);
-        self.obey(orders);
-        match claim {
-            Poll::Pending => {
-                assert!(!caller.is_woken(), "woken for nothing");
-                self.callers.push(caller);
-                self.callers.sort_by_key(|caller| caller.joined);
-            }
-            Poll::Ready(claim) => {
-                assert!(caller.is_woken(), "decided, and nobody told it");
-                self.heard(claim);
-            }
-        }
-    }
-
-    fn time_out(&mut self, caller: Caller) {
-        let (claim, orders) = self.ledger.time_out(caller.ticket, Waker::noop(), self.now);
-        self.obey(orders);
-        let Poll::Ready(claim) = claim else {
-            panic!("what was granted is there");
-        };
-        assert_eq!(
-            claim.is_ok(),
-            caller.is_woken(),
-            "what was granted at the last moment is still theirs"
-        );
-        if let Ok(claim) = claim {
-            self.heard(claim);
-        }
-    }
-
-    fn heard(&mut self, claim: Claim<Token, &'static str>) {
+    fn heard(&mut self, claim: Claim<Token>) {
         match claim {
             Ok(grant) => self.lent(grant),
             Err(Refusal::Closed) => assert!(self.closed),

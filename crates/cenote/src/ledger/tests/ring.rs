@@ -6,7 +6,7 @@ const SECOND: Duration = Duration::from_secs(1);
 
 /// A ledger with leases, whose upkeep sleeps.
 struct Kept {
-    ledger: Ledger<Token, &'static str>,
+    ledger: Ledger<Token>,
     now: Moment,
     leases: Vec<SlotNo>,
 }

@@ -116,7 +116,11 @@ impl World {
         );
     }
 
-    pub(super) fn obey(&mut self, mut orders: Orders<Token>) {
+    pub(super) fn obey(&mut self, orders: Orders<Token>) {
+        self.obey_and_see(orders);
+    }
+
+    pub(super) fn obey_orders(&mut self, mut orders: Orders<Token>) {
         assert_eq!(
             orders.owed,
             !self.ledger.owed.is_empty(),
@@ -162,7 +166,7 @@ impl World {
         let last_woken = self
             .callers
             .iter()
-            .filter(|caller| caller.is_woken())
+            .filter(|caller| caller.is_woken() && !self.is_over(caller))
             .map(|caller| caller.joined)
             .max();
         let first_waiting = self
