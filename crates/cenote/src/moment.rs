@@ -11,6 +11,9 @@ use std::time::{Duration, Instant};
 pub(crate) struct Moment(NonZeroU64);
 
 impl Moment {
+    /// Is over, whatever the clock shows.
+    pub(crate) const PAST: Self = Self(NonZeroU64::MIN);
+
     /// Never comes.
     pub(crate) const NEVER: Self = Self(NonZeroU64::MAX);
 

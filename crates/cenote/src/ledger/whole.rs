@@ -35,10 +35,13 @@ impl<R: Resource> Ledger<R> {
         let step = over / u32::try_from(living.len().max(1)).unwrap_or(u32::MAX);
         for (nth, slot) in living.into_iter().enumerate() {
             let after = step.saturating_mul(u32::try_from(nth).unwrap_or(u32::MAX));
-            // What lies beyond the end of time never comes.
-            let Some(at) = now.checked_add(after) else {
-                break;
+            let at = match after {
+                // Whoever brings it may have read the clock before this.
+                Duration::ZERO => Some(Moment::PAST),
+                after => now.checked_add(after),
             };
+            // What lies beyond the end of time never comes.
+            let Some(at) = at else { break };
             let entry = &mut self.slots[slot];
             entry.retire_at = Some(entry.retire_at.map_or(at, |before| before.min(at)));
             if entry.state == State::Idle && at <= now {
