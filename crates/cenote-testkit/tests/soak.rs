@@ -8,7 +8,9 @@ fn soak(args: &[&str]) -> (Output, String) {
         .args(args)
         .output()
         .expect("the program was built for this test");
-    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    // What panicked where nobody minds is told by the second.
+    let said = [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text));
+    let said = said.concat();
     (output, said)
 }
 

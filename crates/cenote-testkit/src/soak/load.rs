@@ -11,22 +11,25 @@ use tokio::runtime::Handle;
 use tokio::task::{JoinHandle, yield_now};
 use tokio::time::{sleep, timeout};
 
-use super::pools::{MS, Pools, Soaked};
+use super::pools::{MAKERS, MS, Pools, Soaked};
 use super::resource::Flaky;
 
 const USERS: usize = 48;
 const GOVERNORS: usize = 2;
+/// The other makers of pools are threads that block.
 const FOUNDERS: usize = 2;
-const BLOCKING: usize = 2;
 
 type Held = Lease<Flaky>;
 
 /// All who work in this round.
 pub(super) struct Load {
     stop: Arc<AtomicBool>,
-    tasks: Vec<JoinHandle<()>>,
-    threads: Vec<thread::JoinHandle<()>>,
+    tasks: Vec<(Role, JoinHandle<()>)>,
+    threads: Vec<(Role, thread::JoinHandle<()>)>,
 }
+
+/// What one of them does.
+type Role = &'static str;
 
 /// What each of them sees.
 #[derive(Clone)]
@@ -53,13 +56,15 @@ impl Load {
             elsewhere,
         };
         let mut tasks = Vec::new();
-        tasks.extend((0..USERS).map(|_| handle.spawn(user(scene.clone()))));
-        tasks.extend((0..GOVERNORS).map(|_| handle.spawn(governor(scene.clone()))));
-        tasks.extend((0..FOUNDERS).map(|_| handle.spawn(founder(scene.clone()))));
-        let mut threads = vec![thread::spawn(move || drop_all(&held))];
-        threads.extend((0..BLOCKING).map(|_| {
+        tasks.extend((0..USERS).map(|_| ("uses", handle.spawn(user(scene.clone())))));
+        tasks.extend((0..GOVERNORS).map(|_| ("governs", handle.spawn(governor(scene.clone())))));
+        tasks.extend(
+            (0..FOUNDERS).map(|maker| ("founds", handle.spawn(founder(scene.clone(), maker)))),
+        );
+        let mut threads = vec![("drops", thread::spawn(move || drop_all(&held)))];
+        threads.extend((FOUNDERS..MAKERS).map(|maker| {
             let scene = scene.clone();
-            thread::spawn(move || block(&scene))
+            ("blocks", thread::spawn(move || block(&scene, maker)))
         }));
         Self {
             stop,
@@ -72,17 +77,20 @@ impl Load {
         self.stop.store(true, Ordering::Relaxed);
     }
 
-    /// How many still work.
-    pub(super) fn busy(&self) -> usize {
-        let tasks = self.tasks.iter().filter(|task| !task.is_finished());
-        let threads = self.threads.iter().filter(|thread| !thread.is_finished());
-        tasks.count() + threads.count()
+    /// What those do who still work. As long as anybody does, so does the thread that drops what they send.
+    pub(super) fn busy(&self) -> Vec<Role> {
+        let tasks = self.tasks.iter().filter(|(_, task)| !task.is_finished());
+        let threads = self.threads.iter();
+        let threads = threads.filter(|(_, thread)| !thread.is_finished());
+        let tasks = tasks.map(|(role, _)| *role);
+        tasks.chain(threads.map(|(role, _)| *role)).collect()
     }
 
     /// How many panicked. Asked when nobody is busy.
     pub(super) fn panicked(self, handle: &Handle) -> usize {
-        let tasks = self.tasks.into_iter().map(|task| handle.block_on(task));
-        let threads = self.threads.into_iter().map(thread::JoinHandle::join);
+        let tasks = self.tasks.into_iter();
+        let tasks = tasks.map(|(_, task)| handle.block_on(task));
+        let threads = self.threads.into_iter().map(|(_, thread)| thread.join());
         tasks.filter(Result::is_err).count() + threads.filter(Result::is_err).count()
     }
 }
@@ -201,9 +209,9 @@ async fn governor(scene: Scene) {
 }
 
 /// Makes pools, uses them, and lets go of them in every way there is.
-async fn founder(scene: Scene) {
+async fn founder(scene: Scene, maker: usize) {
     while scene.goes_on() {
-        let pool = scene.pools.another();
+        let pool = scene.pools.another(maker);
         let weak = pool.downgrade();
         if fastrand::bool() {
             let _ = pool.warm().await;
@@ -242,11 +250,11 @@ async fn founder(scene: Scene) {
 }
 
 /// A thread without a runtime: everything that is to be awaited for it runs elsewhere.
-fn block(scene: &Scene) {
+fn block(scene: &Scene, maker: usize) {
     while scene.goes_on() {
         let own = fastrand::u8(..) < 30;
         let pool = if own {
-            scene.pools.another()
+            scene.pools.another(maker)
         } else {
             scene.pools.any().clone()
         };

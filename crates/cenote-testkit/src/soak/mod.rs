@@ -155,8 +155,8 @@ fn play_round(length: Duration, runtime: &Runtime, pools: &Arc<Pools>) -> Result
     thread::sleep(length);
     load.stop();
     wait(
-        || load.busy() == 0,
-        || format!("{} of the load still work; {pools:#?}", load.busy()),
+        || load.busy().is_empty(),
+        || format!("still at work: {:?}; {pools:#?}", load.busy()),
     )?;
     let panicked = load.panicked(runtime.handle());
     if panicked > 0 {

@@ -1,11 +1,14 @@
 //! The pools that are soaked: limits of milliseconds, so that everything is recycled all the time.
 
+use std::fmt;
 use std::future::Future;
-use std::sync::Mutex;
+use std::sync::{Mutex, MutexGuard};
 use std::task::{Context, Waker};
 use std::time::Duration;
 
-use cenote::{Builder, ConsecutiveFailures, IdleOrder, Nested, OnOpenError, Pool, Status};
+use cenote::{
+    Builder, ConsecutiveFailures, IdleOrder, Nested, OnOpenError, Pool, Status, WeakPool,
+};
 
 use super::resource::{Alive, Flaky};
 
@@ -16,12 +19,16 @@ const SIZES: [usize; 3] = [16, 8, 1];
 
 const CROWD: usize = 1_000;
 
+/// How many make pools of their own.
+pub(super) const MAKERS: usize = 4;
+
 pub(super) type Soaked = Pool<Flaky>;
 
 /// Those that live from the first round to the last, and what all others leave behind: how many resources live, and what was done.
-#[derive(Debug)]
 pub(super) struct Pools {
     pub(super) lasting: Vec<Soaked>,
+    /// The last one of each who makes others, for one who asks why nobody goes on.
+    brief: [Mutex<Option<WeakPool<Flaky>>>; MAKERS],
     pub(super) alive: Alive,
     tally: Mutex<Tally>,
 }
@@ -80,6 +87,7 @@ impl Pools {
             .breaker(ConsecutiveFailures::new(3).recover_after(MS, 4 * MS));
         Self {
             lasting: vec![build(plain), build(pipes), build(narrow)],
+            brief: Default::default(),
             alive,
             tally: Mutex::default(),
         }
@@ -91,31 +99,30 @@ impl Pools {
     }
 
     /// One for a short while.
-    pub(super) fn another(&self) -> Soaked {
-        build(brief(fastrand::bool(), &self.alive).max_size(fastrand::usize(1..4)))
+    pub(super) fn another(&self, maker: usize) -> Soaked {
+        let pool = build(brief(fastrand::bool(), &self.alive).max_size(fastrand::usize(1..4)));
+        *lock(&self.brief[maker]) = Some(pool.downgrade());
+        pool
     }
 
     /// One of those is about to go.
     pub(super) fn farewell(&self, pool: &Soaked) {
         let status = pool.status();
-        self.tally().add(&status);
+        lock(&self.tally).add(&status);
     }
 
     /// All that was done, by those that are gone and by those that last.
     pub(super) fn total(&self) -> Tally {
-        let mut total = *self.tally();
+        let mut total = *lock(&self.tally);
         for pool in &self.lasting {
             total.add(&pool.status());
         }
         total
     }
 
-    fn tally(&self) -> std::sync::MutexGuard<'_, Tally> {
-        self.tally.lock().expect("nothing panics while it is held")
-    }
-
     /// Back to normal after what the governor did, and then empty: everything is closed, and nothing is opened any more.
     pub(super) fn empty(&self) {
+        self.brief.iter().for_each(|last| *lock(last) = None);
         for (pool, size) in self.lasting.iter().zip(SIZES) {
             pool.resize(size).expect("it was built with this size");
             pool.resume();
@@ -135,6 +142,18 @@ impl Pools {
     /// The next round begins.
     pub(super) fn refill(&self) {
         self.lasting.iter().for_each(Pool::resume_upkeep);
+    }
+}
+
+impl fmt::Debug for Pools {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let brief = self.brief.each_ref().map(|last| lock(last).clone());
+        let brief: Vec<_> = brief.iter().flatten().map(WeakPool::upgrade).collect();
+        f.debug_struct("Pools")
+            .field("lasting", &self.lasting)
+            .field("brief", &brief)
+            .field("alive", &self.alive)
+            .finish_non_exhaustive()
     }
 }
 
@@ -166,6 +185,10 @@ fn crowd(alive: &Alive) {
         let served = acquiring.as_mut().poll(&mut context).is_ready();
         assert!(!served, "a suspended pool lends nothing");
     }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().expect("nothing panics while it is held")
 }
 
 fn build(builder: Builder<Flaky>) -> Soaked {
