@@ -12,7 +12,8 @@ use crate::rt;
 use crate::sync::{Apart, AtomicU64, Ordering};
 
 /// How often the time is written down: as often as most kernels do for their coarse clock.
-pub(crate) const PACE: Duration = Duration::from_millis(4);
+#[cfg(not(cenote_model))]
+const PACE: Duration = Duration::from_millis(4);
 
 /// For how long, after somebody has asked for it.
 const SPELL: Duration = Duration::from_secs(1);
@@ -82,6 +83,7 @@ fn reckon(before: Moment, now: Moment) {
 }
 
 /// Writes the time down, if anybody wants it. Answers with when to do it again. Only the alarm's thread does this.
+#[cfg(not(cenote_model))]
 pub(crate) fn tick(now: Moment) -> Option<Duration> {
     let wanted = now.nanoseconds() < UNTIL.0.load(Ordering::Relaxed);
     let tick = if wanted { now.nanoseconds() } else { 0 };

@@ -1,5 +1,7 @@
 //! Timeout against hand-off: at the last moment it is served or it is not, and either way nothing is lost.
 
+use std::future::{Future, poll_fn};
+use std::task::Poll;
 use std::time::Duration;
 
 use cenote::AcquireError;
@@ -7,7 +9,7 @@ use shuttle::future::block_on;
 use shuttle::thread;
 
 use crate::explore;
-use crate::world::{Acquired, Pooled, acquire, assert_at_rest, outside, pool_of, visitor};
+use crate::world::{Acquired, Pooled, acquire, assert_at_rest, join, outside, pool_of, visitor};
 
 /// Soon, as the model sees it: the timer may ring at any moment.
 const SOON: Duration = Duration::from_millis(10);
@@ -101,6 +103,114 @@ fn a_timeout_during_an_open_leaves_the_resource_to_the_next() {
         impatient(&pool).join().unwrap();
 
         assert!(acquire(&pool).serial <= 2);
+        assert_at_rest(&pool, &backend, 1);
+    });
+}
+
+/// All run out of time at once, and one of them tells the others.
+#[test]
+fn a_crowd_that_waits_for_nothing_times_out_to_the_last() {
+    explore(|| {
+        let (pool, backend) = pool_of(1);
+        let held = acquire(&pool);
+
+        let crowd = [(); 3].map(|()| impatient(&pool));
+
+        assert_eq!(join(crowd), [false; 3]);
+        assert_eq!(pool.status().timed_out, 3);
+        drop(held);
+        assert_at_rest(&pool, &backend, 1);
+    });
+}
+
+#[test]
+fn a_crowd_that_times_out_against_a_release_loses_nothing() {
+    explore(|| {
+        let (pool, backend) = pool_of(1);
+        let held = acquire(&pool);
+
+        let crowd = [(); 3].map(|()| impatient(&pool));
+        let patient = visitor(&pool);
+        outside(move || drop(held)).join().unwrap();
+        let served = join(crowd);
+
+        assert_eq!(patient.join().unwrap(), 1);
+        let late = served.iter().filter(|served| !**served).count();
+        assert_eq!(pool.status().timed_out, late as u64);
+        assert_at_rest(&pool, &backend, 1);
+    });
+}
+
+/// The one who has to tell the others may be gone before.
+#[test]
+fn a_crowd_that_times_out_is_told_also_if_one_of_them_leaves() {
+    explore(|| {
+        let (pool, backend) = pool_of(1);
+        let held = acquire(&pool);
+        let leaves = {
+            let pool = pool.clone();
+            thread::spawn(move || {
+                let mut acquiring = Box::pin(pool.acquire_timeout(SOON));
+                block_on(poll_fn(|context| {
+                    let _ = acquiring.as_mut().poll(context);
+                    Poll::Ready(())
+                }));
+                thread::yield_now();
+                drop(acquiring);
+            })
+        };
+
+        let crowd = [(); 2].map(|()| impatient(&pool));
+
+        leaves.join().unwrap();
+        assert_eq!(join(crowd), [false; 2]);
+        drop(held);
+        assert_at_rest(&pool, &backend, 1);
+    });
+}
+
+/// One who was told leaves its seat without a word, and the next who comes gets it.
+#[test]
+fn who_comes_after_a_crowd_timed_out_is_served() {
+    explore(|| {
+        let (pool, backend) = pool_of(1);
+        let held = acquire(&pool);
+        let twice = |pool: &Pooled| {
+            let pool = pool.clone();
+            thread::spawn(move || {
+                let first = served(block_on(pool.acquire_timeout(SOON)));
+                (first, served(block_on(pool.acquire_timeout(SOON))))
+            })
+        };
+
+        let crowd = [(); 3].map(|()| twice(&pool));
+        let release = outside(move || drop(held));
+        join(crowd);
+        release.join().unwrap();
+
+        assert_eq!(acquire(&pool).serial, 1);
+        assert_at_rest(&pool, &backend, 1);
+    });
+}
+
+#[test]
+fn a_close_against_a_crowd_that_times_out_tells_everybody() {
+    explore(|| {
+        let (pool, backend) = pool_of(1);
+        let held = acquire(&pool);
+        let crowd = [(); 3].map(|()| {
+            let pool = pool.clone();
+            thread::spawn(move || block_on(pool.acquire_timeout(SOON)).is_err())
+        });
+
+        let close = {
+            let pool = pool.clone();
+            outside(move || pool.close())
+        };
+
+        assert_eq!(join(crowd), [true; 3]);
+        close.join().unwrap();
+        drop(held);
         assert_at_rest(&pool, &backend, 1);
     });
 }

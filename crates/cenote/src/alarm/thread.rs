@@ -1,0 +1,182 @@
+//! The alarm's thread. It is started by the first who waits, and runs no code of users but their wakers.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::process;
+use std::ptr;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
+use std::thread;
+
+use super::{Alarmed, PACE};
+use crate::moment::Moment;
+use crate::rt;
+use crate::tick;
+
+struct Entry {
+    at: Moment,
+    whose: Weak<dyn Alarmed>,
+}
+
+/// By the number of the process.
+static ALARM: Mutex<Option<(u32, &'static Alarm)>> = Mutex::new(None);
+
+#[derive(Default)]
+struct Alarm {
+    entries: Mutex<BinaryHeap<Reverse<Entry>>>,
+    /// An entry came that is due before all others, or the time is to be told.
+    sooner: Condvar,
+}
+
+/// Sets the alarm. An earlier one stays set: whoever it belongs to knows.
+pub(crate) fn set<A: Alarmed + 'static>(at: Moment, whose: &Arc<A>) {
+    let weak = Arc::downgrade(whose);
+    let alarm = Alarm::get();
+    if alarm.add(Entry { at, whose: weak }) {
+        alarm.sooner.notify_one();
+    }
+}
+
+/// Whoever has set it is about to end: it keeps nothing of theirs until it would have gone off.
+pub(crate) fn forget<A: Alarmed + 'static>(whose: &A) {
+    let ended = ptr::from_ref(whose).cast::<()>();
+    let is_other = |entry: &Entry| entry.whose.as_ptr().cast::<()>() != ended;
+    let known = *ALARM.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some((_, alarm)) = known {
+        alarm.lock().retain(|Reverse(entry)| is_other(entry));
+    }
+}
+
+/// Wakes the thread: it has the time to tell.
+pub(crate) fn rouse() {
+    let alarm = Alarm::get();
+    // Whoever holds the lock may be about to sleep.
+    drop(alarm.lock());
+    alarm.sooner.notify_one();
+}
+
+impl Alarm {
+    /// That of this process: its thread does not survive a fork.
+    fn get() -> &'static Self {
+        let mut known = ALARM.lock().unwrap_or_else(PoisonError::into_inner);
+        let process = process::id();
+        match *known {
+            Some((whose, alarm)) if whose == process => alarm,
+            _ => {
+                let alarm: &'static Self = Box::leak(Box::default());
+                thread::Builder::new()
+                    .name("cenote-alarm".into())
+                    .spawn(|| alarm.run())
+                    .expect("the operating system can start a thread");
+                *known = Some((process, alarm));
+                alarm
+            }
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BinaryHeap<Reverse<Entry>>> {
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Answers with whether it is due before all others.
+    fn add(&self, entry: Entry) -> bool {
+        let mut entries = self.lock();
+        let is_first = entries
+            .peek()
+            .is_none_or(|Reverse(first)| entry.at < first.at);
+        entries.push(Reverse(entry));
+        is_first
+    }
+
+    fn run(&self) {
+        loop {
+            let entry = self.next();
+            let now = rt::now();
+            // The last reference to a pool may be dropped here, and its manager with it: foreign code.
+            let next = catch_unwind(AssertUnwindSafe(|| {
+                let whose = entry.whose.upgrade()?;
+                whose.alarm(entry.at, now)
+            }));
+            if let Ok(Some(at)) = next {
+                let whose = entry.whose;
+                self.add(Entry { at, whose });
+            }
+        }
+    }
+
+    /// The next entry, when it is due.
+    fn next(&self) -> Entry {
+        let mut entries = self.lock();
+        loop {
+            let now = rt::now();
+            let first = entries.peek().map(|Reverse(first)| first.at + PACE);
+            if first.is_some_and(|at| at <= now) {
+                if let Some(Reverse(entry)) = entries.pop() {
+                    return entry;
+                }
+            }
+            let left = first.map(|at| at.saturating_duration_since(now));
+            let pause = [left, tick::tick(now)].into_iter().flatten().min();
+            entries = match pause {
+                None => self
+                    .sooner
+                    .wait(entries)
+                    .unwrap_or_else(PoisonError::into_inner),
+                Some(pause) => {
+                    let waited = self.sooner.wait_timeout(entries, pause);
+                    waited.unwrap_or_else(PoisonError::into_inner).0
+                }
+            };
+        }
+    }
+}
+
+impl PartialEq for Entry {
+    fn eq(&self, other: &Self) -> bool {
+        self.at == other.at
+    }
+}
+
+impl Eq for Entry {}
+
+impl PartialOrd for Entry {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Entry {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.at.cmp(&other.at)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    /// Not empty, so that each has a place of its own.
+    struct Deaf(Option<Moment>);
+
+    impl Alarmed for Deaf {
+        fn alarm(&self, _: Moment, _: Moment) -> Option<Moment> {
+            self.0
+        }
+    }
+
+    #[test]
+    fn what_has_ended_is_forgotten_however_often_it_was_set_and_nobody_else_is() {
+        let (ended, other) = (Arc::new(Deaf(None)), Arc::new(Deaf(None)));
+        let far = rt::now() + Duration::from_secs(3600);
+        for whose in [&ended, &ended, &other] {
+            set(far, whose);
+        }
+        assert_eq!((Arc::weak_count(&ended), Arc::weak_count(&other)), (2, 1));
+
+        forget(&*ended);
+
+        assert_eq!((Arc::weak_count(&ended), Arc::weak_count(&other)), (0, 1));
+    }
+}
