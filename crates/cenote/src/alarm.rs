@@ -8,12 +8,13 @@ mod model;
 #[cfg(not(cenote_model))]
 mod thread;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 #[cfg(cenote_model)]
-pub(crate) use model::{forget, rouse, set};
+pub(crate) use model::{drop_elsewhere, forget, rouse, set};
 #[cfg(not(cenote_model))]
-pub(crate) use thread::{forget, rouse, set};
+pub(crate) use thread::{drop_elsewhere, forget, rouse, set};
 
 use crate::moment::Moment;
 
@@ -22,6 +23,6 @@ const PACE: Duration = Duration::from_millis(1);
 
 /// Somebody who has set the alarm.
 pub(crate) trait Alarmed: Send + Sync {
-    /// The alarm that was set for `at` goes off. Answers with when it must go off next.
-    fn alarm(&self, at: Moment, now: Moment) -> Option<Moment>;
+    /// The alarm that was set for `at` goes off. Answers with when it must go off next. All others wait for the end of this.
+    fn alarm(self: Arc<Self>, at: Moment, now: Moment) -> Option<Moment>;
 }

@@ -356,9 +356,13 @@ impl<M: Manager + 'static> Shared<M> {
 }
 
 impl<M: Manager + 'static> Alarmed for Shared<M> {
-    fn alarm(&self, at: Moment, now: Moment) -> Option<Moment> {
+    fn alarm(self: Arc<Self>, at: Moment, now: Moment) -> Option<Moment> {
         let (next, mut orders) = self.lock_as_is().alarm(at, now);
         orders.call_all(|_| unreachable!("bug: the alarm serves nobody"));
+        // All other references may be gone by now. Then the manager goes with this one, and that is foreign code.
+        if let Some(last) = Arc::into_inner(self) {
+            alarm::drop_elsewhere(last);
+        }
         next
     }
 }

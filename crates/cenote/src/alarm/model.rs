@@ -22,5 +22,8 @@ pub(crate) fn set<A: Alarmed + 'static>(at: Moment, whose: &Arc<A>) {
 /// The task finds out by itself.
 pub(crate) fn forget<A: Alarmed + 'static>(_: &A) {}
 
+/// Nobody waits for a task of the model.
+pub(crate) fn drop_elsewhere<T>(_: T) {}
+
 /// There is no tick.
 pub(crate) fn rouse() {}

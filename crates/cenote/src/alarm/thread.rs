@@ -47,6 +47,13 @@ pub(crate) fn forget<A: Alarmed + 'static>(whose: &A) {
     }
 }
 
+/// Drops what may take its time, for all others wait for the alarm.
+pub(crate) fn drop_elsewhere(last: impl Send + 'static) {
+    let thread = thread::Builder::new().name("cenote-end".into());
+    // Where no thread can be started it is dropped here.
+    let _ = thread.spawn(move || drop(last));
+}
+
 /// Wakes the thread: it has the time to tell.
 pub(crate) fn rouse() {
     let alarm = Alarm::get();
@@ -92,10 +99,8 @@ impl Alarm {
         loop {
             let entry = self.next();
             let now = rt::now();
-            // The last reference to a pool may be dropped here, and its manager with it: foreign code.
             let next = catch_unwind(AssertUnwindSafe(|| {
-                let whose = entry.whose.upgrade()?;
-                whose.alarm(entry.at, now)
+                entry.whose.upgrade()?.alarm(entry.at, now)
             }));
             if let Ok(Some(at)) = next {
                 let whose = entry.whose;
@@ -161,7 +166,7 @@ mod tests {
     struct Deaf(Option<Moment>);
 
     impl Alarmed for Deaf {
-        fn alarm(&self, _: Moment, _: Moment) -> Option<Moment> {
+        fn alarm(self: Arc<Self>, _: Moment, _: Moment) -> Option<Moment> {
             self.0
         }
     }

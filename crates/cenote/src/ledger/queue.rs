@@ -305,8 +305,9 @@ impl<R: Resource> Queue<R> {
 
 impl<R: Resource> Drop for Queue<R> {
     fn drop(&mut self) {
-        let boxes = self.seats.drain(..).map(|waiter| waiter.mailbox);
-        let emptied = boxes.inspect(|mailbox| drop(mailbox.empty()));
-        kept::leave(emptied);
+        // First emptied, and then left: what was in them is dropped where no lock is held that others may need.
+        let mailboxes: Vec<_> = self.seats.drain(..).map(|waiter| waiter.mailbox).collect();
+        mailboxes.iter().for_each(|mailbox| drop(mailbox.empty()));
+        kept::leave(mailboxes.into_iter());
     }
 }

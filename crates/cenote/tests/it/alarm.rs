@@ -1,8 +1,9 @@
 //! Who waits in real time is woken when their time is over, whatever else stands still.
 
 use std::future::Future;
+use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, mpsc};
+use std::sync::{Arc, Mutex, mpsc};
 use std::task::{Context, Wake, Waker};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -301,4 +302,72 @@ fn an_alarm_that_is_set_keeps_no_pool_alive() {
 
     let ended = ended.join().expect("it is only a wait");
     assert_eq!(ended, mpsc::RecvTimeoutError::Disconnected);
+}
+
+/// A wait and its pool, both of which end when it is woken.
+struct Fuse(Mutex<Option<Pin<Box<dyn Future<Output = ()> + Send>>>>);
+
+impl Wake for Fuse {
+    fn wake(self: Arc<Self>) {
+        drop(self.0.lock().expect("nothing panics").take());
+    }
+}
+
+/// Says on which thread it is dropped, and takes its time for it.
+struct Sluggish {
+    dropped: mpsc::Sender<Option<String>>,
+    go_on: Mutex<mpsc::Receiver<()>>,
+}
+
+impl Drop for Sluggish {
+    fn drop(&mut self) {
+        let thread = thread::current().name().map(str::to_owned);
+        self.dropped.send(thread).expect("the test listens");
+        let go_on = self.go_on.lock().expect("nothing panics");
+        go_on.recv_timeout(LONG).expect("the test goes on");
+    }
+}
+
+impl Manager for Sluggish {
+    type Resource = ();
+    type Error = std::io::Error;
+
+    async fn open(&self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn a_manager_that_is_slow_to_drop_keeps_nobody_waiting_in_other_pools() {
+    let (dropped, hears) = mpsc::channel();
+    let (tell, go_on) = mpsc::channel();
+    let go_on = Mutex::new(go_on);
+    // Nobody runs it: the alarm has the only other reference.
+    let idle = single();
+    let _entered = idle.enter();
+    let pool = Pool::builder(Sluggish { dropped, go_on }).build();
+    let pool = pool.expect("the settings are valid");
+    pool.suspend();
+    let waiting = Box::pin(async move { drop(pool.acquire_timeout(MS).await) });
+    let fuse = Arc::new(Fuse(Mutex::new(Some(waiting))));
+    let waker = Waker::from(Arc::clone(&fuse));
+    if let Some(waiting) = &mut *fuse.0.lock().expect("nothing panics") {
+        let mut context = Context::from_waker(&waker);
+        assert!(waiting.as_mut().poll(&mut context).is_pending());
+    }
+
+    let thread = hears.recv_timeout(LONG).expect("the pool ends");
+    let told = thread::spawn(|| {
+        let rig = Rig::with_max_size(1);
+        rig.pool.suspend();
+        single().block_on(async { timeout(LONG, rig.pool.acquire_timeout(MS)).await })
+    });
+    let told = told.join().expect("it is only a wait");
+    tell.send(()).expect("it is being dropped");
+
+    assert!(
+        matches!(told, Ok(Err(AcquireError::TimedOut(_)))),
+        "{told:?}"
+    );
+    assert_ne!(thread.as_deref(), Some("cenote-alarm"));
 }
