@@ -99,6 +99,7 @@ impl Alarm {
         loop {
             let entry = self.next();
             let now = rt::now();
+            // A bug of ours in one pool must not end the alarm of all.
             let next = catch_unwind(AssertUnwindSafe(|| {
                 entry.whose.upgrade()?.alarm(entry.at, now)
             }));
