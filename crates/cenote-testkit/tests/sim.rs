@@ -72,6 +72,21 @@ fn a_missed_deadline_is_noticed() {
 }
 
 #[test]
+fn a_grant_after_the_deadline_is_noticed() {
+    assert_found(Lie::EarlyDue, "O4");
+}
+
+#[test]
+fn a_waker_that_was_lost_is_noticed() {
+    assert_found(Lie::LostWaker, "O9");
+}
+
+#[test]
+fn a_breaker_that_was_never_inactive_is_noticed() {
+    assert_found(Lie::NeverInactive, "O6");
+}
+
+#[test]
 fn a_broken_promise_comes_with_its_story_and_the_way_to_replay_it() {
     let played = first_found(Lie::SmallerCap);
 

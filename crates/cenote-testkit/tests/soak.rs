@@ -63,6 +63,17 @@ fn a_resource_that_leaks_is_noticed() {
 }
 
 #[test]
+fn an_acquire_that_never_ends_is_noticed() {
+    let (output, said) = soak(&["--seconds", "4", "--leak", "acquire"]);
+
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(
+        said.contains("LATE: hangs: an acquire of 0ns took"),
+        "{said}"
+    );
+}
+
+#[test]
 fn a_soak_that_is_not_understood_is_not_begun() {
     for args in [
         &["--minutes"][..],

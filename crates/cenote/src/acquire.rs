@@ -1,4 +1,4 @@
-//! The way in, for a caller: what lies ready, or a turn in line, by a future or by a thread.
+//! The ways to acquire: from a tray, or by the ledger; as a future, as a blocked thread, or without waiting.
 
 use std::future::Future;
 use std::panic::Location;
@@ -9,19 +9,18 @@ use std::time::Duration;
 
 use crate::error::AcquireError;
 use crate::lease::Lease;
-use crate::ledger::{Asker, Grant, HELD_UP_AFTER, Mail};
-use crate::loan::Loan;
+use crate::ledger::{Asker, Grant, Orders};
 use crate::manager::Manager;
 use crate::moment::Moment;
 use crate::observer::Acquired;
+use crate::pooled::{Pooled, TrayPlace};
 use crate::rt::{self, Owner};
 use crate::shared::{Book, Place, Shared};
 use crate::sync::thread::{self, Thread};
-use crate::tray::TrayRef;
-use crate::turn::{Rouse, Turn};
 use crate::upkeep;
+use crate::waiting::Waiting;
 
-/// What an acquire of this pool comes to.
+/// The result of an acquire.
 pub(crate) type Acquire<M> = Result<Lease<M>, AcquireError<<M as Manager>::Error>>;
 
 /// How long a caller is ready to wait.
@@ -33,63 +32,45 @@ pub(crate) enum Patience {
     Until(Moment),
 }
 
-/// Waits as a future, if need be.
+/// Waits as a future.
 #[inline]
 pub(crate) fn acquire<'a, M: Manager + 'static>(
     shared: &'a Arc<Shared<M>>,
     site: &'static Location<'static>,
     patience: Patience,
 ) -> Acquiring<'a, M> {
-    Acquiring(Turn::new(shared, site, patience, Rouse::Alarm))
+    Acquiring(Waiting::new(shared, site, patience))
 }
 
 /// An acquire under way.
 #[must_use = "nothing is acquired unless it is awaited"]
-pub(crate) struct Acquiring<'a, M: Manager + 'static>(Turn<'a, M>);
+pub(crate) struct Acquiring<'a, M: Manager + 'static>(Waiting<'a, M>);
 
 impl<M: Manager + 'static> Future for Acquiring<'_, M> {
     type Output = Acquire<M>;
 
-    // Where it is not, the result is moved once more, and that is a tenth of a trip.
+    // Where it is not inlined, the result is moved once more, and that is a tenth of a trip.
     #[inline(always)]
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Acquire<M>> {
-        let turn = &mut self.get_mut().0;
-        if !turn.is_in_line() {
-            if let Some(lease) = by_tray(turn.shared, turn.site) {
+        let waiting = &mut self.get_mut().0;
+        if waiting.is_new() {
+            if let Some(lease) = by_tray(waiting.shared, waiting.site) {
                 return Poll::Ready(Ok(lease));
             }
         }
-        by_book(turn, context)
+        by_ledger(waiting, context)
     }
 }
 
-/// Asks the ledger, and waits in line.
 #[inline(never)]
-fn by_book<M: Manager>(turn: &mut Turn<'_, M>, context: &mut Context<'_>) -> Poll<Acquire<M>> {
-    if !turn.is_in_line() {
-        let told = turn.ask(Owner::of_task(), context.waker());
-        if told.is_ready() {
-            return told;
-        }
-        if turn.has_time() && turn.sleeps(context) {
-            return Poll::Pending;
-        }
-    } else if let Some(mail) = turn.open_mail() {
-        return Poll::Ready(match mail {
-            Mail::Grant(grant) => Ok(turn.claim(grant)),
-            Mail::TimeIsUp(over) => Err(turn.give_up(over)),
-        });
-    }
+fn by_ledger<M: Manager>(
+    waiting: &mut Waiting<'_, M>,
+    context: &mut Context<'_>,
+) -> Poll<Acquire<M>> {
     loop {
-        if let Some(now) = turn.over() {
-            return turn.time_out(now, context.waker());
-        }
-        let told = turn.look(context.waker());
-        if told.is_ready() {
-            return told;
-        }
-        if turn.sleeps(context) {
-            return Poll::Pending;
+        let acquired = waiting.poll(Owner::of_task, context.waker());
+        if acquired.is_ready() || waiting.sleeps(context) {
+            return acquired;
         }
     }
 }
@@ -100,28 +81,26 @@ pub(crate) fn acquire_blocking<M: Manager + 'static>(
     site: &'static Location<'static>,
     patience: Patience,
 ) -> Acquire<M> {
-    if let Some(lease) = by_tray(shared, site) {
+    if let Some(lease) = try_acquire(shared, site)? {
         return Ok(lease);
     }
-    let owner = Owner::of_task().or_else(|| Some(Owner::of_thread()));
-    let waker = Waker::from(Arc::new(Unpark(thread::current())));
-    let mut turn = Turn::new(shared, site, patience, Rouse::Themselves);
-    let mut told = turn.ask(owner, &waker);
-    loop {
-        if let Poll::Ready(acquired) = told {
-            return acquired;
+    let blocked = rt::block(|| {
+        let owner = || Owner::of_task().or_else(|| Some(Owner::of_thread()));
+        let waker = Waker::from(Arc::new(Unpark(thread::current())));
+        let mut waiting = Waiting::new(shared, site, patience);
+        loop {
+            if let Poll::Ready(acquired) = waiting.poll(owner, &waker) {
+                return acquired;
+            }
+            let now = shared.clock.exact_now();
+            let pause = waiting.next_look(now).saturating_duration_since(now);
+            thread::park_timeout(pause);
         }
-        let pause = match turn.over() {
-            None => turn.next_look().saturating_duration_since(rt::now()),
-            Some(now) => match turn.time_out(now, &waker) {
-                Poll::Ready(acquired) => return acquired,
-                // It is on its way.
-                Poll::Pending => HELD_UP_AFTER,
-            },
-        };
-        thread::park_timeout(pause);
-        told = turn.look(&waker);
-    }
+    });
+    blocked.unwrap_or_else(|| {
+        let pool = Arc::clone(&shared.name);
+        Err(AcquireError::BlockingInRuntime { pool })
+    })
 }
 
 /// Never waits.
@@ -140,18 +119,31 @@ pub(crate) fn try_acquire<M: Manager + 'static>(
         site,
         owner: Owner::of_task(),
     };
-    let now = rt::now();
-    let (answer, tray, orders) = {
-        let mut book = shared.lock_to_ask(now);
-        let (answer, orders) = book.try_request(asker, now);
-        let grant = answer.as_ref().ok().and_then(Option::as_ref);
-        let tray = grant.and_then(|grant| set_aside(shared, &book, grant, asker, now));
-        (answer, tray, orders)
-    };
-    shared.carry_out(orders, place);
-    match answer {
-        Ok(grant) => Ok(grant.map(|grant| lend(shared, grant, tray, asker, None))),
-        Err(refusal) => Err(shared.refused(refusal, site)),
+    loop {
+        let now = shared.clock.exact_now();
+        let mut orders = Orders::default();
+        let (answer, tray, overdue) = {
+            let mut ledger = shared.ledger_for_request(now);
+            let answer = ledger.try_request(asker, now, &mut orders);
+            let tray = match &answer {
+                Ok(Some(grant)) => put_on_tray(shared, &mut ledger, grant, asker, now, &mut orders),
+                Ok(None) | Err(_) => None,
+            };
+            (answer, tray, ledger.is_upkeep_overdue(now))
+        };
+        shared.carry_out(&mut orders, place);
+        if overdue && place == Place::Task {
+            upkeep::take_over(shared);
+        }
+        match answer {
+            Err(refusal) => return Err(shared.refused(refusal, site)),
+            Ok(None) => return Ok(None),
+            Ok(Some(grant)) => {
+                if let Some(lease) = lend(shared, grant, tray, site, None) {
+                    return Ok(Some(lease));
+                }
+            }
+        }
     }
 }
 
@@ -163,58 +155,70 @@ impl Wake for Unpark {
     }
 }
 
-/// Opens the tray of a slot that the ledger has set aside. Under the book's lock.
-pub(crate) fn set_aside<M: Manager>(
+/// Puts a slot that was lent to a caller which did not wait on a tray, if it may be. Under the ledger's lock.
+pub(crate) fn put_on_tray<M: Manager>(
     shared: &Shared<M>,
-    book: &Book<M>,
-    grant: &Grant<Box<Loan<M>>>,
+    ledger: &mut Book<M>,
+    grant: &Grant<Box<Pooled<M>>>,
     asker: Asker,
     now: Moment,
-) -> Option<TrayRef<Loan<M>>> {
-    if !book.is_aside(grant.slot) {
-        return None;
+    orders: &mut Orders<Box<Pooled<M>>>,
+) -> Option<TrayPlace<M>> {
+    let number = ledger.find_tray(grant.slot)?;
+    shared.clock.notice_pause();
+    if ledger.is_tray_taken(number) {
+        shared.take_off(ledger, number);
     }
-    shared.clock.doubt();
-    let terms = book.terms(grant.slot);
-    Some(shared.trays.open(grant.slot, terms, asker, grant.uses, now))
+    let terms = ledger.put_on_tray(grant.slot, number, now, orders);
+    let trays = &shared.trays;
+    let tray = trays.open(number, grant.slot, terms, asker, grant.uses, now);
+    Some(TrayPlace { number, tray })
 }
 
-/// Takes what lies ready, if anything does: nobody waits, and the book is not opened.
+/// Takes a resource from a tray, if one lies ready: no waiter is queued, and the ledger is not asked.
 #[inline(always)]
 fn by_tray<M: Manager>(shared: &Shared<M>, site: &'static Location<'static>) -> Option<Lease<M>> {
     if !shared.trays.any_open() {
         return None;
     }
-    let now = shared.clock.glance();
-    let (mut loan, uses) = shared.trays.take(site, now)?;
-    loan.taken(uses, site);
-    if shared.observers.any() {
-        let id = loan.id;
-        tell_acquired(shared, id, Duration::ZERO, site);
+    loop {
+        let now = shared.clock.coarse_now();
+        let (mut pooled, uses) = shared.trays.take(site, now)?;
+        pooled.taken(uses, site);
+        if pooled.is_dead() {
+            pooled.bury();
+            continue;
+        }
+        if shared.observers.any() {
+            tell_acquired(shared, pooled.id, Duration::ZERO, site);
+        }
+        return Some(Lease::new(pooled));
     }
-    Some(Lease::new(loan))
 }
 
-/// With `since`, to one who waited.
+/// Makes a lease of a grant, with `since` for a caller that waited. `None`: the resource turned out to be dead, and is closed.
 #[inline]
 pub(crate) fn lend<M: Manager + 'static>(
     shared: &Arc<Shared<M>>,
-    grant: Grant<Box<Loan<M>>>,
-    tray: Option<TrayRef<Loan<M>>>,
-    Asker { site, owner }: Asker,
+    grant: Grant<Box<Pooled<M>>>,
+    tray: Option<TrayPlace<M>>,
+    site: &'static Location<'static>,
     since: Option<Moment>,
-) -> Lease<M> {
-    if tray.is_none() {
-        shared.tags.write(grant.slot, owner);
+) -> Option<Lease<M>> {
+    let fresh = grant.fresh;
+    let mut pooled = Pooled::granted(shared, grant, tray, site);
+    if !fresh && pooled.is_dead() {
+        pooled.bury();
+        return None;
     }
-    let loan = Loan::granted(shared, grant, tray, site);
-    let id = loan.id;
-    let lease = Lease::new(loan);
+    let id = pooled.id;
+    let lease = Lease::new(pooled);
     if shared.observers.any() {
-        let waited = since.map(|since| shared.clock.now().saturating_duration_since(since));
+        let now = shared.clock.exact_now();
+        let waited = since.map(|since| now.saturating_duration_since(since));
         tell_acquired(shared, id, waited.unwrap_or_default(), site);
     }
-    lease
+    Some(lease)
 }
 
 fn tell_acquired<M: Manager + 'static>(

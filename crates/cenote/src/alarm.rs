@@ -1,28 +1,66 @@
-//! The alarm: one for all pools, which wakes whoever has waited long enough to look again.
+//! The alarm: one for all pools. It goes off when the first deadline of a pool passes.
 //!
-//! A timer for each who waits would cost more than the rest of the wait, and nearly all are never needed. So who waits tells the ledger when
-//! to be woken, the ledger sets the alarm only if it is not set for sooner, and in a busy pool that is once a second.
+//! A timer for each waiter would cost more than the rest of the wait, and nearly all are never needed. So the ledger keeps the deadlines and
+//! sets the alarm only if it is not set for an earlier one: in a busy pool that is once a second.
 
 #[cfg(cenote_model)]
 mod model;
 #[cfg(not(cenote_model))]
 mod thread;
 
+use std::process;
 use std::sync::Arc;
 use std::time::Duration;
 
 #[cfg(cenote_model)]
-pub(crate) use model::{drop_elsewhere, forget, rouse, set};
+use model::set;
+#[cfg(cenote_model)]
+pub(crate) use model::{drop_elsewhere, forget};
 #[cfg(not(cenote_model))]
-pub(crate) use thread::{drop_elsewhere, forget, rouse, set};
+use thread::set;
+#[cfg(not(cenote_model))]
+pub(crate) use thread::{drop_elsewhere, forget};
 
 use crate::moment::Moment;
+use crate::sync::{AtomicBool, AtomicU32, Ordering};
 
-/// How late it goes off, so that what is due within this time is done together. About as exact as tokio's timers.
+/// How late it goes off, so that deadlines within this time are served together. About as exact as tokio's timers.
 const PACE: Duration = Duration::from_millis(1);
 
-/// Somebody who has set the alarm.
+/// A pool that has set the alarm.
 pub(crate) trait Alarmed: Send + Sync {
-    /// The alarm that was set for `at` goes off. Answers with when it must go off next. All others wait for the end of this.
+    /// The alarm that was set for `at` goes off. Returns when it must go off next. All other pools wait for the end of this.
     fn alarm(self: Arc<Self>, at: Moment, now: Moment) -> Option<Moment>;
+}
+
+/// The alarm, as one pool sees it.
+#[derive(Debug, Default)]
+pub(crate) struct Alarming {
+    /// Its thread could not be started.
+    missing: AtomicBool,
+    /// The process that set it last.
+    process: AtomicU32,
+}
+
+/// No process has this number.
+const NEVER_SET: u32 = 0;
+
+impl Alarming {
+    /// Sets the alarm. An earlier one stays set: the ledger knows. Where that is not possible, waiters need timers of their own.
+    pub(crate) fn set<A: Alarmed + 'static>(&self, at: Moment, whose: &Arc<A>) {
+        self.process.store(process::id(), Ordering::Relaxed);
+        let is_set = set(at, whose);
+        self.missing.store(!is_set, Ordering::Relaxed);
+    }
+
+    #[inline]
+    pub(crate) fn is_missing(&self) -> bool {
+        self.missing.load(Ordering::Relaxed)
+    }
+
+    /// Returns whether this process is a fork of the one that set it. The alarm's thread does not survive a fork.
+    pub(crate) fn has_forked(&self) -> bool {
+        let process = self.process.load(Ordering::Relaxed);
+        process != NEVER_SET && process != process::id()
+    }
 }

@@ -5,20 +5,20 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::bell::Bell;
+use crate::alarm::Alarming;
 use crate::breaker::Strategy;
 use crate::clock::Clock;
 use crate::config::{Config, ConfigError, IdleOrder, Limits, Nested, OnOpenError, WarmUp};
 use crate::hooks::{AsyncPredicate, Hooks, hook};
-use crate::ledger::{Ledger, may_be_set_aside};
+use crate::ledger::{Ledger, may_use_trays};
 use crate::manager::Manager;
 use crate::observer::{Observer, Observers, PoolOpened};
 use crate::pool::Pool;
 use crate::rt;
 use crate::shared::Shared;
-use crate::sync::{Apart, AtomicU64, AtomicUsize, Mutex, Ordering};
-use crate::tags::Tags;
+use crate::sync::{AtomicU64, AtomicUsize, CachePadded, Mutex, Ordering};
 use crate::tray::Trays;
+use crate::upkeep::Upkeep;
 
 /// Builds a [`Pool`]. What is not set has the default of [`Config`].
 #[must_use = "a builder does nothing until `build`"]
@@ -163,7 +163,7 @@ impl<M: Manager + 'static> Builder<M> {
             .map_or_else(generated_name, Arc::from);
         let asks = self.hooks.before_acquire.is_some();
         let hooked = asks || self.hooks.before_release.is_some();
-        let trays = if may_be_set_aside(&limits, hooked) {
+        let trays = if may_use_trays(&limits, hooked) {
             Trays::for_size(limits.max_size)
         } else {
             Trays::for_size(0)
@@ -172,25 +172,25 @@ impl<M: Manager + 'static> Builder<M> {
             .seed
             .unwrap_or_else(|| RandomState::new().hash_one(&name));
         let shared = Shared {
-            name,
+            name: Arc::clone(&name),
             manager: self.manager,
-            // Tests turn the clock by hand, and tests are built with debug assertions.
-            clock: Clock::new(self.observers.any() || cfg!(debug_assertions)),
+            clock: Clock::new(self.observers.any()),
             works_on_return: limits.check_on_return || self.hooks.before_release.is_some(),
             hooks: self.hooks,
             observers: self.observers,
             strategy: self.strategy,
-            book: Apart(Mutex::new(Ledger::new(
+            ledger: CachePadded(Mutex::new(Ledger::new(
                 Arc::clone(&limits),
+                name,
                 asks,
                 trays.len(),
                 seed,
                 rt::now(),
             ))),
             trays,
-            tags: Tags::for_size(limits.max_size),
             limits,
-            bell: Arc::new(Bell::new()),
+            upkeep: Arc::new(Upkeep::new()),
+            alarmed: Alarming::default(),
             handles: AtomicUsize::new(1),
         };
         let event = PoolOpened {

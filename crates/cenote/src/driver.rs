@@ -11,17 +11,19 @@ use crate::breaker::Failure;
 use crate::error::OpenError;
 use crate::guarded::{Mishap, guarded, guarded_now};
 use crate::ledger::{AfterFailure, Orders, Outcome, SlotNo, Work};
-use crate::loan::Loan;
 use crate::manager::Manager;
 use crate::observer::{Callback, CallbackFailed, Closed, OpenFailed, Opened, Opening};
+use crate::pooled::Pooled;
 use crate::rt::{self, Home};
-use crate::shared::{Evidence, Place, Shared};
+use crate::shared::{Place, Shared, wake_all};
 use crate::status::Reason;
+use crate::strategy::Evidence;
+use crate::watcher::Watcher;
 
-/// The future that does this piece of work. Whoever drops it before it is done gives the slot back.
+/// The future that does this piece of work. Dropped before it is done, it gives the slot back.
 pub(crate) fn run<M: Manager + 'static>(
     shared: &Arc<Shared<M>>,
-    work: Work<Box<Loan<M>>>,
+    work: Work<Box<Pooled<M>>>,
 ) -> impl Future<Output = ()> + Send + 'static {
     let slot = match work {
         Work::Open { slot }
@@ -72,8 +74,8 @@ struct Duty<M: Manager + 'static> {
 impl<M: Manager + 'static> Drop for Duty<M> {
     fn drop(&mut self) {
         if !self.done {
-            let orders = self.shared.lock().lost(self.slot, rt::now());
-            self.shared.carry_out(orders, Place::Drop);
+            let mut orders = self.shared.ledger_off_trays().lost(self.slot, rt::now());
+            self.shared.carry_out(&mut orders, Place::Drop);
         }
     }
 }
@@ -82,9 +84,9 @@ impl<M: Manager + 'static> Duty<M> {
     async fn open(mut self) {
         let shared = Arc::clone(&self.shared);
         loop {
-            let (wanted, orders) = shared.lock().may_open(self.slot, rt::now());
+            let (wanted, mut orders) = shared.ledger_off_trays().may_open(self.slot, rt::now());
             self.done = !wanted;
-            shared.carry_out(orders, Place::Task);
+            shared.carry_out(&mut orders, Place::Task);
             if !wanted {
                 return;
             }
@@ -101,9 +103,12 @@ impl<M: Manager + 'static> Duty<M> {
             let error = match ended {
                 Ok(Ok(resource)) => {
                     let home = Some(Home::here());
-                    let loan = Loan::new(resource);
-                    let (id, orders) = shared.lock().opened(self.slot, loan, home, now);
+                    let pooled = Pooled::new(resource);
+                    let (id, mut orders) = shared
+                        .ledger_off_trays()
+                        .opened(self.slot, pooled, home, now);
                     self.done = true;
+                    shared.carry_out(&mut orders, Place::Task);
                     shared.observers.tell(|observer| {
                         observer.opened(&Opened {
                             pool: &shared.name,
@@ -111,12 +116,21 @@ impl<M: Manager + 'static> Duty<M> {
                             took,
                         })
                     });
-                    return shared.carry_out(orders, Place::Task);
+                    return;
                 }
                 Ok(Err(error)) => OpenError::Failed(Arc::new(error)),
                 Err(Mishap::Overdue(limit)) => OpenError::TimedOut(limit),
                 Err(Mishap::Panicked(message)) => OpenError::Panicked(message),
             };
+            let (after, mut orders) =
+                shared
+                    .ledger_off_trays()
+                    .open_failed(self.slot, error.clone(), now);
+            self.done = after == AfterFailure::GiveUp;
+            // The waiter that hears of it is woken first. The strategy is asked before another open is begun.
+            wake_all(&mut orders);
+            shared.report(Evidence::Failed(Failure::Open), Place::Task);
+            shared.carry_out(&mut orders, Place::Task);
             shared.observers.tell(|observer| {
                 observer.open_failed(&OpenFailed {
                     pool: &shared.name,
@@ -124,10 +138,6 @@ impl<M: Manager + 'static> Duty<M> {
                     error: &error,
                 });
             });
-            let (after, orders) = shared.lock().open_failed(self.slot, error, now);
-            self.done = after == AfterFailure::GiveUp;
-            shared.report(Evidence::Failed(Failure::Open), Place::Task);
-            shared.carry_out(orders, Place::Task);
             match after {
                 AfterFailure::GiveUp => return,
                 AfterFailure::Retry(delay) => self.pause(delay).await,
@@ -138,11 +148,12 @@ impl<M: Manager + 'static> Duty<M> {
     /// The back-off between two tries. It ends when another try has succeeded, or the pool closes.
     async fn pause(&self, delay: Duration) {
         let mut timer = pin!(rt::sleep_until(rt::now().checked_add(delay)));
+        let mut watcher = Watcher::new(&self.shared);
         poll_fn(|context| {
+            watcher.watch(context);
             let is_over = {
-                let mut book = self.shared.lock_as_is();
-                book.watch(context.waker());
-                book.is_closed() || !book.is_failing()
+                let ledger = self.shared.ledger();
+                ledger.is_closed() || !ledger.is_failing()
             };
             if is_over {
                 Poll::Ready(())
@@ -153,29 +164,31 @@ impl<M: Manager + 'static> Duty<M> {
         .await;
     }
 
-    async fn vet(mut self, id: u64, mut loan: Box<Loan<M>>, check: bool, ask: bool) {
+    async fn vet(mut self, id: u64, mut pooled: Box<Pooled<M>>, check: bool, ask: bool) {
         let mut outcome = if ask { Outcome::Fit } else { Outcome::Alive };
-        if check && !self.check(id, &mut loan.resource).await {
+        if self.is_broken(id, &mut pooled.resource) {
+            outcome = Outcome::Unfit(Reason::Broken);
+        } else if check && !self.check(id, &mut pooled.resource).await {
             outcome = Outcome::Unfit(Reason::FailedCheck);
         } else if ask
             && !self
-                .ask(id, &mut loan.resource, Callback::BeforeAcquire)
+                .ask(id, &mut pooled.resource, Callback::BeforeAcquire)
                 .await
         {
             outcome = Outcome::Unfit(Reason::Refused);
         }
-        self.judged(loan, outcome);
+        self.judged(pooled, outcome);
         if let Outcome::Unfit(_) = outcome {
             self.shared
                 .report(Evidence::Failed(Failure::Check), Place::Task);
         }
     }
 
-    async fn clean(mut self, id: u64, mut loan: Box<Loan<M>>, clean: bool, probe: bool) {
+    async fn clean(mut self, id: u64, mut pooled: Box<Pooled<M>>, clean: bool, probe: bool) {
         let shared = Arc::clone(&self.shared);
         let mut outcome = Outcome::Fit;
         if clean {
-            let cleaning = async { shared.manager.clean(&mut loan.resource).await };
+            let cleaning = async { shared.manager.clean(&mut pooled.resource).await };
             let ended = guarded(Some(shared.limits.clean_timeout), cleaning).await;
             if !self.went_well(id, Callback::Clean, ended) {
                 outcome = Outcome::Unfit(Reason::FailedClean);
@@ -183,18 +196,18 @@ impl<M: Manager + 'static> Duty<M> {
         }
         if outcome == Outcome::Fit
             && shared.limits.check_on_return
-            && !self.check(id, &mut loan.resource).await
+            && !self.check(id, &mut pooled.resource).await
         {
             outcome = Outcome::Unfit(Reason::FailedCheck);
         }
         if outcome == Outcome::Fit
             && !self
-                .ask(id, &mut loan.resource, Callback::BeforeRelease)
+                .ask(id, &mut pooled.resource, Callback::BeforeRelease)
                 .await
         {
             outcome = Outcome::Unfit(Reason::Refused);
         }
-        self.judged(loan, outcome);
+        self.judged(pooled, outcome);
         let evidence = match outcome {
             Outcome::Fit | Outcome::Alive => Evidence::Accepted { probe },
             Outcome::Unfit(_) => Evidence::Failed(Failure::Return),
@@ -202,11 +215,11 @@ impl<M: Manager + 'static> Duty<M> {
         shared.report(evidence, Place::Task);
     }
 
-    async fn close(mut self, id: u64, loan: Box<Loan<M>>, reason: Reason) {
+    async fn close(mut self, id: u64, pooled: Box<Pooled<M>>, reason: Reason) {
         let shared = Arc::clone(&self.shared);
-        let closing = async { shared.manager.close(loan.resource).await };
+        let closing = async { shared.manager.close(pooled.resource).await };
         let ended = guarded(Some(shared.limits.close_timeout), closing).await;
-        let orders = shared.lock().closed(self.slot, rt::now());
+        let orders = shared.ledger_off_trays().closed(self.slot, rt::now());
         self.fulfil(orders);
         self.went_well(
             id,
@@ -220,6 +233,14 @@ impl<M: Manager + 'static> Duty<M> {
                 reason,
             })
         });
+    }
+
+    fn is_broken(&self, id: u64, resource: &mut M::Resource) -> bool {
+        let seen = guarded_now(|| self.shared.manager.is_broken(resource));
+        seen.unwrap_or_else(|mishap| {
+            self.went_well(id, Callback::Inspect, Err::<Result<(), &str>, _>(mishap));
+            true
+        })
     }
 
     async fn check(&self, id: u64, resource: &mut M::Resource) -> bool {
@@ -272,16 +293,16 @@ impl<M: Manager + 'static> Duty<M> {
         false
     }
 
-    fn judged(&mut self, loan: Box<Loan<M>>, outcome: Outcome) {
+    fn judged(&mut self, pooled: Box<Pooled<M>>, outcome: Outcome) {
         let orders = self
             .shared
-            .lock()
-            .judged(self.slot, loan, outcome, rt::now());
+            .ledger_off_trays()
+            .judged(self.slot, pooled, outcome, rt::now());
         self.fulfil(orders);
     }
 
-    fn fulfil(&mut self, orders: Orders<Box<Loan<M>>>) {
+    fn fulfil(&mut self, mut orders: Orders<Box<Pooled<M>>>) {
         self.done = true;
-        self.shared.carry_out(orders, Place::Task);
+        self.shared.carry_out(&mut orders, Place::Task);
     }
 }

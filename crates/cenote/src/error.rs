@@ -59,6 +59,11 @@ pub enum AcquireError<E> {
         /// How many wait.
         waiting: usize,
     },
+    /// `acquire_blocking` was called in a task, on the only thread of its runtime: no other task could run while it waits.
+    BlockingInRuntime {
+        /// The pool's name.
+        pool: Arc<str>,
+    },
     /// This task holds a lease of this pool already, and `nested` is `Deny`.
     Nested {
         /// The pool's name.
@@ -76,7 +81,7 @@ impl<E> AcquireError<E> {
             | Self::Unavailable { .. }
             | Self::Open { .. }
             | Self::Rejected { .. } => true,
-            Self::Closed { .. } | Self::Nested { .. } => false,
+            Self::Closed { .. } | Self::Nested { .. } | Self::BlockingInRuntime { .. } => false,
         }
     }
 
@@ -85,6 +90,7 @@ impl<E> AcquireError<E> {
         match self {
             Self::TimedOut(timed_out) => timed_out.pool(),
             Self::Closed { pool }
+            | Self::BlockingInRuntime { pool }
             | Self::Unavailable { pool, .. }
             | Self::Open { pool, .. }
             | Self::Rejected { pool, .. }
@@ -93,7 +99,7 @@ impl<E> AcquireError<E> {
     }
 }
 
-impl<E> fmt::Display for AcquireError<E> {
+impl<E: Error> fmt::Display for AcquireError<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::TimedOut(timed_out) => timed_out.fmt(f),
@@ -102,14 +108,17 @@ impl<E> fmt::Display for AcquireError<E> {
                 pool,
                 since,
                 retry_after,
-                ..
+                cause,
             } => {
                 write!(
                     f,
-                    "pool `{pool}` is unavailable: its breaker is inactive for {since:.1?}"
+                    "pool `{pool}` is unavailable: its breaker tripped {since:.1?} ago"
                 )?;
-                match retry_after {
-                    Some(after) => write!(f, ", retry after {after:.1?}"),
+                if let Some(after) = retry_after {
+                    write!(f, ", retry after {after:.1?}")?;
+                }
+                match cause {
+                    Some(cause) => write!(f, "; {cause}"),
                     None => Ok(()),
                 }
             }
@@ -120,6 +129,10 @@ impl<E> fmt::Display for AcquireError<E> {
                     "pool `{pool}` has {waiting} waiting already: shed load or raise `max_waiters`"
                 )
             }
+            Self::BlockingInRuntime { pool } => write!(
+                f,
+                "pool `{pool}`: `acquire_blocking` would block the only thread of this runtime: use `acquire().await`, or call it in `spawn_blocking`"
+            ),
             Self::Nested { pool, held } => write!(
                 f,
                 "nested acquire on pool `{pool}`: this task holds a lease from {held} already: pass it along, or allow it by `nested`"
@@ -131,16 +144,19 @@ impl<E> fmt::Display for AcquireError<E> {
 impl<E: Error + 'static> Error for AcquireError<E> {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match self {
-            Self::TimedOut(timed_out) => timed_out.last_open_error().map(|error| error as _),
-            Self::Unavailable { cause, .. } => cause.as_ref().map(|error| error as _),
             // The text of an open error is part of ours, so its own cause comes next.
+            Self::TimedOut(timed_out) => timed_out.last_open_error()?.source(),
+            Self::Unavailable { cause, .. } => cause.as_ref()?.source(),
             Self::Open { error, .. } => error.source(),
-            Self::Closed { .. } | Self::Rejected { .. } | Self::Nested { .. } => None,
+            Self::Closed { .. }
+            | Self::Rejected { .. }
+            | Self::Nested { .. }
+            | Self::BlockingInRuntime { .. } => None,
         }
     }
 }
 
-/// What was seen when an acquire ran out of time. Those who did so at once saw the same.
+/// The state of the pool when an acquire timed out. Acquires that time out together share one report.
 pub struct TimedOut<E>(pub(crate) TimeIsUp<OpenError<E>>);
 
 impl<E> TimedOut<E> {
@@ -156,7 +172,7 @@ impl<E> TimedOut<E> {
 
     /// What it was waiting for at the end.
     pub fn phase(&self) -> Phase {
-        self.0.seen.phase
+        self.0.phase
     }
 
     /// The pool at that moment.
@@ -169,9 +185,14 @@ impl<E> TimedOut<E> {
         &self.0.seen.holders
     }
 
-    /// Was every lease held by a task that itself waited for this pool?
+    /// Returns whether every lease was taken by a task that itself waited for this pool. A lease counts for the task that acquired it,
+    /// also after it was moved to another.
     pub fn is_nested(&self) -> bool {
-        self.0.seen.nested
+        self.0.seen.circle_told.is_some()
+    }
+
+    fn has_unclaimed(&self) -> bool {
+        self.holders().iter().any(|group| !group.claimed)
     }
 
     /// The last error of an open, unless one succeeded since.
@@ -197,7 +218,7 @@ impl<E: fmt::Debug> fmt::Debug for TimedOut<E> {
 /// How many call sites the one-line text names; `holders()` has the rest.
 const SITES_SHOWN: usize = 3;
 
-impl<E> fmt::Display for TimedOut<E> {
+impl<E: Error> fmt::Display for TimedOut<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Status {
             max_size,
@@ -228,14 +249,20 @@ impl<E> fmt::Display for TimedOut<E> {
         {
             write!(f, " and {more} more places")?;
         }
-        if self.0.seen.nested {
+        if self.is_nested() {
             return f.write_str(
-                "; nested acquire: every lease is held by a task that waits for this pool: take one lease per task and pass it along",
+                "; nested acquire: every lease was taken by a task that now waits for this pool: take one lease per task and pass it along",
             );
         }
-        f.write_str(match self.0.seen.phase {
+        if let Some(error) = self.last_open_error() {
+            return write!(f, "; {error}");
+        }
+        f.write_str(match self.0.phase {
+            Phase::Queued if self.has_unclaimed() => {
+                "; a caller does not poll its acquire: poll it, or drop it"
+            }
             Phase::Queued => "; shorten leases or raise `max_size`",
-            Phase::Opening => "; opening is slow or fails: see `open_timeout` and `max_opening`",
+            Phase::Opening => "; opening is slow: see `open_timeout` and `max_opening`",
             Phase::Checking => "; checks are slow: see `check_timeout`",
             Phase::Cleaning => "; cleaning is slow: see `clean_timeout`",
             Phase::Closing => "; closing is slow: see `close_timeout`",
@@ -287,17 +314,39 @@ impl<E> Clone for OpenError<E> {
     }
 }
 
-impl<E> fmt::Display for OpenError<E> {
+impl<E: Error> fmt::Display for OpenError<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Failed(_) => f.write_str("opening a resource failed"),
+            Self::Failed(error) => {
+                f.write_str("opening failed: ")?;
+                write_chain(f, &**error)
+            }
             Self::TimedOut(limit) => write!(
                 f,
                 "opening took longer than {limit:.1?}: see `open_timeout`"
             ),
-            Self::Panicked(message) => write!(f, "opening a resource panicked: {message}"),
+            Self::Panicked(message) => write!(f, "opening panicked: {message}"),
         }
     }
+}
+
+/// Writes an error and its causes in one line. Many errors say their cause in their own text: it is not said twice.
+fn write_chain(f: &mut fmt::Formatter<'_>, error: &dyn Error) -> fmt::Result {
+    let mut said = one_line(error);
+    let mut next = error.source();
+    while let Some(cause) = next {
+        let text = one_line(cause);
+        if !said.contains(&text) {
+            said.push_str(": ");
+            said.push_str(&text);
+        }
+        next = cause.source();
+    }
+    f.write_str(&said)
+}
+
+fn one_line(error: &dyn Error) -> String {
+    error.to_string().replace('\n', " ")
 }
 
 impl<E: Error + 'static> Error for OpenError<E> {
@@ -319,7 +368,7 @@ pub enum WarmError<E> {
     Closed,
 }
 
-impl<E> fmt::Display for WarmError<E> {
+impl<E: Error> fmt::Display for WarmError<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Open(error) => write!(f, "the pool could not be warmed up: {error}"),

@@ -1,11 +1,11 @@
-//! What stays where it is for the life of the program, so that one who has it in hand need not keep its pool alive meanwhile. A pool that
-//! ends leaves its own to the next.
+//! Allocations that are never freed, so that a `&'static` to them needs no reference count. A dropped pool puts its own on a free list for the
+//! next pool of the same type.
 
 #[cfg(not(cenote_model))]
-pub(crate) use lasting::{Kept, leave, take, take_some};
+pub(crate) use lasting::{Kept, leave, take};
 
 #[cfg(cenote_model)]
-pub(crate) use passing::{Kept, leave, take, take_some};
+pub(crate) use passing::{Kept, leave, take};
 
 #[cfg(not(cenote_model))]
 mod lasting {
@@ -16,19 +16,12 @@ mod lasting {
 
     pub(crate) type Kept<T> = &'static T;
 
-    /// By their type: a list each.
+    /// A free list for each type.
     static SPARE: Mutex<BTreeMap<TypeId, Box<dyn Any + Send>>> = Mutex::new(BTreeMap::new());
 
-    /// One that somebody left, or a new one.
+    /// One from the free list, or a new one.
     pub(crate) fn take<T: Default + Sync + 'static>() -> Kept<T> {
         with_spare(Vec::pop).unwrap_or_else(|| Box::leak(Box::default()))
-    }
-
-    /// So many of them.
-    pub(crate) fn take_some<T: Default + Sync + 'static>(count: usize) -> Vec<Kept<T>> {
-        let mut taken = with_spare(|spare| spare.split_off(spare.len().saturating_sub(count)));
-        taken.resize_with(count, || Box::leak(Box::default()));
-        taken
     }
 
     pub(crate) fn leave<T: Sync + 'static>(left: impl Iterator<Item = Kept<T>>) {
@@ -41,11 +34,11 @@ mod lasting {
             .entry(TypeId::of::<T>())
             .or_insert_with(|| Box::new(Vec::<Kept<T>>::new()));
         let list = list.downcast_mut();
-        change(list.expect("bug: what is spare is kept by its type"))
+        change(list.expect("bug: the free lists are kept by type"))
     }
 }
 
-/// What belongs to one run of a model must not be seen by the next.
+/// Memory of one run of a model must not be seen by the next.
 #[cfg(cenote_model)]
 mod passing {
     use std::sync::Arc;
@@ -54,10 +47,6 @@ mod passing {
 
     pub(crate) fn take<T: Default>() -> Kept<T> {
         Arc::default()
-    }
-
-    pub(crate) fn take_some<T: Default>(count: usize) -> Vec<Kept<T>> {
-        (0..count).map(|_| take()).collect()
     }
 
     pub(crate) fn leave<T>(_: impl Iterator<Item = Kept<T>>) {}

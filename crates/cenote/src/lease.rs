@@ -11,8 +11,9 @@ use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use crate::driver;
-use crate::loan::{Left, Loan};
+use crate::ledger::Manner;
 use crate::manager::Manager;
+use crate::pooled::{Left, Pooled};
 use crate::rt;
 
 /// A resource, lent. It goes back when this is dropped: in any thread, with or without a runtime.
@@ -35,37 +36,39 @@ use crate::rt;
 #[must_use = "a lease that is not kept goes back at once"]
 pub struct Lease<M: Manager + 'static> {
     /// Present until the lease ends.
-    loan: Option<Box<Loan<M>>>,
+    pooled: Option<Box<Pooled<M>>>,
 }
 
 impl<M: Manager + 'static> Lease<M> {
-    pub(crate) fn new(loan: Box<Loan<M>>) -> Self {
-        Self { loan: Some(loan) }
+    pub(crate) fn new(pooled: Box<Pooled<M>>) -> Self {
+        Self {
+            pooled: Some(pooled),
+        }
     }
 
     /// The number of the resource in its pool, from 1. Never used again.
     pub fn id(this: &Self) -> u64 {
-        this.loan().id
+        this.pooled().id
     }
 
     /// When the resource was opened.
     pub fn opened_at(this: &Self) -> Instant {
-        this.loan().opened_at().instant()
+        this.pooled().opened_at().instant()
     }
 
     /// How old the resource is.
     pub fn age(this: &Self) -> Duration {
-        rt::now().saturating_duration_since(this.loan().opened_at())
+        rt::now().saturating_duration_since(this.pooled().opened_at())
     }
 
     /// How often it has been lent, this time included.
     pub fn uses(this: &Self) -> u64 {
-        this.loan().uses
+        this.pooled().uses
     }
 
     /// Where this lease was acquired.
     pub fn site(this: &Self) -> &'static Location<'static> {
-        this.loan().site
+        this.pooled().site
     }
 
     /// Says what this lease is for: shown wherever its holder is named.
@@ -80,7 +83,7 @@ impl<M: Manager + 'static> Lease<M> {
     /// # Ok(()) }
     /// ```
     pub fn label(this: &Self, label: impl Into<Cow<'static, str>>) {
-        this.loan().label(Box::new(label.into()));
+        this.pooled().label(Box::new(label.into()));
     }
 
     /// Ends the lease and closes the resource: for one that is known to be bad.
@@ -95,8 +98,8 @@ impl<M: Manager + 'static> Lease<M> {
     /// # Ok(()) }
     /// ```
     pub fn discard(mut this: Self) {
-        if let Some(loan) = this.loan.take() {
-            loan.discard();
+        if let Some(pooled) = this.pooled.take() {
+            pooled.discard();
         }
     }
 
@@ -111,11 +114,11 @@ impl<M: Manager + 'static> Lease<M> {
     /// # Ok(()) }
     /// ```
     pub fn detach(mut this: Self) -> M::Resource {
-        let loan = this
-            .loan
+        let pooled = this
+            .pooled
             .take()
             .expect("a lease has its resource until it ends");
-        loan.detach()
+        pooled.detach()
     }
 
     /// Returns the resource politely: what must be done before its next use (cleaning, a check, a hook, closing) is done here, and not
@@ -135,12 +138,12 @@ impl<M: Manager + 'static> Lease<M> {
     /// # Cancel safety
     /// Dropped midway, it leaves what remains to be done to the pool. Nothing is lost.
     pub async fn release(mut this: Self) {
-        let Some(loan) = this.loan.take() else {
+        let Some(pooled) = this.pooled.take() else {
             return;
         };
-        match loan.end_politely() {
+        match pooled.end(Manner::Polite) {
             Left::Nothing => {}
-            Left::Way => make_way().await,
+            Left::ServedAnother => make_way().await,
             Left::Work(shared, work) => {
                 let mut rest = Rest(Some(Box::pin(driver::run(&shared, work))));
                 poll_fn(|context| rest.poll(context)).await;
@@ -148,8 +151,8 @@ impl<M: Manager + 'static> Lease<M> {
         }
     }
 
-    fn loan(&self) -> &Loan<M> {
-        self.loan
+    fn pooled(&self) -> &Pooled<M> {
+        self.pooled
             .as_ref()
             .expect("a lease has its resource until it ends")
     }
@@ -198,8 +201,8 @@ impl Drop for Rest {
 impl<M: Manager + 'static> Drop for Lease<M> {
     #[inline]
     fn drop(&mut self) {
-        if let Some(loan) = self.loan.take() {
-            loan.end();
+        if let Some(pooled) = self.pooled.take() {
+            pooled.end(Manner::Dropped);
         }
     }
 }
@@ -208,14 +211,14 @@ impl<M: Manager + 'static> Deref for Lease<M> {
     type Target = M::Resource;
 
     fn deref(&self) -> &M::Resource {
-        &self.loan().resource
+        &self.pooled().resource
     }
 }
 
 impl<M: Manager + 'static> DerefMut for Lease<M> {
     fn deref_mut(&mut self) -> &mut M::Resource {
-        let loan = self.loan.as_mut();
-        &mut loan
+        let pooled = self.pooled.as_mut();
+        &mut pooled
             .expect("a lease has its resource until it ends")
             .resource
     }
@@ -236,9 +239,9 @@ impl<M: Manager + 'static> AsMut<M::Resource> for Lease<M> {
 impl<M: Manager<Resource: fmt::Debug> + 'static> fmt::Debug for Lease<M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Lease")
-            .field("id", &self.loan().id)
-            .field("site", &format_args!("{}", self.loan().site))
-            .field("resource", &self.loan().resource)
+            .field("id", &self.pooled().id)
+            .field("site", &format_args!("{}", self.pooled().site))
+            .field("resource", &self.pooled().resource)
             .finish_non_exhaustive()
     }
 }

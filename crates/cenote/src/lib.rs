@@ -3,7 +3,6 @@
 mod acquire;
 mod alarm;
 mod backoff;
-mod bell;
 mod breaker;
 mod builder;
 mod clock;
@@ -18,11 +17,11 @@ mod humane;
 mod kept;
 mod lease;
 mod ledger;
-mod loan;
 mod manager;
 mod moment;
 mod observer;
 mod pool;
+mod pooled;
 #[cfg(not(cenote_model))]
 mod rt;
 #[cfg(cenote_model)]
@@ -32,12 +31,12 @@ mod rt;
 mod scope;
 mod shared;
 mod status;
+mod strategy;
 mod sync;
-mod tags;
-mod tick;
 mod tray;
-mod turn;
 mod upkeep;
+mod waiting;
+mod watcher;
 mod whole;
 
 pub use breaker::{

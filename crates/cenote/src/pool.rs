@@ -18,6 +18,7 @@ use crate::moment::Moment;
 use crate::rt;
 use crate::shared::{Place, Shared};
 use crate::upkeep;
+use crate::watcher::Watcher;
 
 /// A pool of resources: a cheap handle, to be cloned and shared.
 ///
@@ -36,8 +37,26 @@ impl<M: Manager + 'static> Pool<M> {
 
     /// Lends a resource, within the pool's `acquire_timeout`.
     ///
-    /// Served from what is idle, or by what is opened or comes back first, in the order of arrival. The place in the code that calls this
-    /// is remembered, and named by whoever runs out of time meanwhile.
+    /// The caller is served by an idle resource, or by the one that is opened or comes back first, in the order of arrival. The line of code
+    /// that calls this is remembered, and named in the errors of callers that time out meanwhile.
+    ///
+    /// A helper passes its caller's line on if it is a plain function that returns the future. In an `async fn` the attribute does nothing.
+    ///
+    /// ```
+    /// # use cenote::{AcquireError, ClosureError, Lease, Manager, Pool};
+    /// #[track_caller]
+    /// fn session<M: Manager>(
+    ///     pool: &Pool<M>,
+    /// ) -> impl Future<Output = Result<Lease<M>, AcquireError<M::Error>>> {
+    ///     pool.acquire()
+    /// }
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let pool = Pool::from_fn(async || Ok::<_, std::io::Error>(String::new())).build()?;
+    ///
+    /// let (lease, line) = (session(&pool).await?, line!());
+    /// assert_eq!(Lease::site(&lease).line(), line);
+    /// # Ok(()) }
+    /// ```
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -178,7 +197,8 @@ impl<M: Manager + 'static> Pool<M> {
         }
     }
 
-    /// Opens resources until there are `min_size`. Fails with the first open that does, unless `warm_up` is `BestEffort`.
+    /// Opens resources until there are `max(min_size, min_idle, 1)`, and fails if it cannot, unless `warm_up` is `BestEffort`. So a pool that
+    /// was warmed up has reached its backend.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -194,14 +214,11 @@ impl<M: Manager + 'static> Pool<M> {
     pub async fn warm(&self) -> Result<(), WarmError<M::Error>> {
         upkeep::start(&self.shared);
         let failed = self.status().open_failed;
+        let mut watcher = Watcher::new(&self.shared);
         let warmed = poll_fn(|context| {
-            let now = rt::now();
-            let (answer, orders) = {
-                let mut book = self.shared.lock();
-                book.watch(context.waker());
-                book.warm(failed, now)
-            };
-            self.shared.carry_out(orders, Place::Task);
+            watcher.watch(context);
+            let (answer, mut orders) = self.shared.ledger_off_trays().warm(failed, rt::now());
+            self.shared.carry_out(&mut orders, Place::Task);
             answer
         })
         .await;

@@ -1,9 +1,11 @@
 //! The runtime: time, timers, tasks and threads. The only file that names tokio, and the only one that reads a clock.
 
 use std::future::{self, Future};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use std::panic::catch_unwind;
+use std::process;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::thread::{self, ThreadId};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use tokio::runtime::{Builder, Handle, Id};
 use tokio::task;
@@ -25,28 +27,28 @@ pub(crate) fn now() -> Moment {
 pub(crate) fn zero() -> (Instant, Moment) {
     let both = || {
         let before = kernel::now();
-        // In this order, so that what is nearly now is never ahead.
+        // In this order, so that the coarse clock is never ahead.
         let instant = Instant::now();
         let at = kernel::now();
         (at.nanoseconds_since(before), instant, at)
     };
-    // Whoever is put off between two readings tries again.
+    // A thread that is put off between two readings tries again.
     let tries = (0..8).map(|_| both());
     let best = tries.min_by_key(|(took, ..)| *took);
     let (_, instant, at) = best.expect("bug: eight are some");
     (instant, at)
 }
 
-/// The real time, where nobody turns it by hand: the same, for half the price.
+/// The real time, where tokio's clock is not paused: the same, at half the price.
 #[inline]
-pub(crate) fn truly_now() -> Moment {
-    kernel::truly_now()
+pub(crate) fn exact_now() -> Moment {
+    kernel::exact_now()
 }
 
-/// The real time, a few milliseconds late at most, for a quarter of the price.
+/// The real time, a few milliseconds late at most, at a quarter of the price.
 #[inline]
-pub(crate) fn nearly_now() -> Moment {
-    kernel::nearly_now()
+pub(crate) fn coarse_now() -> Moment {
+    kernel::coarse_now()
 }
 
 #[cfg(any(target_os = "linux", target_os = "android"))]
@@ -60,12 +62,12 @@ mod kernel {
     }
 
     #[inline]
-    pub(super) fn truly_now() -> Moment {
+    pub(super) fn exact_now() -> Moment {
         now()
     }
 
     #[inline]
-    pub(super) fn nearly_now() -> Moment {
+    pub(super) fn coarse_now() -> Moment {
         read(ClockId::MonotonicCoarse)
     }
 
@@ -87,11 +89,11 @@ mod kernel {
         Moment::from_nanoseconds(24 * 60 * 60 * 1_000_000_000)
     }
 
-    pub(super) fn truly_now() -> Moment {
+    pub(super) fn exact_now() -> Moment {
         super::now()
     }
 
-    pub(super) fn nearly_now() -> Moment {
+    pub(super) fn coarse_now() -> Moment {
         super::now()
     }
 }
@@ -115,6 +117,13 @@ pub(crate) fn with_paused_time(job: impl FnOnce()) {
     runtime.expect("a runtime").block_on(async { job() });
 }
 
+/// Runs `job` on a runtime of its own.
+#[cfg(test)]
+pub(crate) fn in_real_time<T>(job: impl Future<Output = T>) -> T {
+    let runtime = Builder::new_current_thread().enable_time().build();
+    runtime.expect("a runtime").block_on(job)
+}
+
 /// Runs `job` on the caller's runtime, or on a thread of our own where there is none.
 pub(crate) fn spawn(job: impl Future<Output = ()> + Send + 'static) {
     handle().spawn(job);
@@ -125,22 +134,58 @@ pub(crate) fn is_present() -> bool {
     Handle::try_current().is_ok()
 }
 
-/// Ends at `deadline`, or never. Works on any executor.
+/// Ends at `deadline`, or never. Works on any executor, and on a runtime without timers.
 pub(crate) async fn sleep_until(deadline: Option<Moment>) {
     let Some(deadline) = deadline.map(Moment::instant) else {
         return future::pending().await;
     };
-    let sleep = if task::try_id().is_some() {
-        time::sleep_until(deadline.into())
-    } else {
-        let handle = handle();
-        let _entered = handle.enter();
+    let sleep = {
+        let here = Handle::try_current().ok();
+        let timers = here.filter(has_timers);
+        let timers = timers.unwrap_or_else(background);
+        let _entered = timers.enter();
         time::sleep_until(deadline.into())
     };
     sleep.await;
 }
 
-/// Who asks: a task, or a thread where there is no task.
+/// Returns whether timers are enabled on this runtime. Tokio tells that by a panic only, so each runtime is asked once.
+fn has_timers(runtime: &Handle) -> bool {
+    static KNOWN: Mutex<Vec<(Id, bool)>> = Mutex::new(Vec::new());
+    /// Programs have few runtimes; tests have many, and need not remember them all.
+    const MOST: usize = 64;
+
+    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some((_, has_timers)) = known.iter().find(|(id, _)| *id == runtime.id()) {
+        return *has_timers;
+    }
+    let _entered = runtime.enter();
+    let has_timers = catch_unwind(|| drop(time::sleep(Duration::ZERO))).is_ok();
+    known.truncate(MOST);
+    known.insert(0, (runtime.id(), has_timers));
+    has_timers
+}
+
+/// Names a runtime.
+pub(crate) type RuntimeId = Id;
+
+/// The runtime of the caller, if it has one.
+pub(crate) fn runtime_id() -> Option<RuntimeId> {
+    Handle::try_current().ok().map(|handle| handle.id())
+}
+
+/// Runs `job`, which blocks this thread. `None`, and nothing is run, on the only thread of a runtime: the tasks that `job` waits for could
+/// not run. On a worker of a larger runtime the other tasks of the worker move to another thread first.
+pub(crate) fn block<T>(job: impl FnOnce() -> T) -> Option<T> {
+    if !is_present() {
+        return Some(job());
+    }
+    // Tokio tells this by a panic only.
+    let may_block = catch_unwind(|| task::block_in_place(|| ())).is_ok();
+    may_block.then(|| task::block_in_place(job))
+}
+
+/// The task that asks, or the thread where there is no task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Owner {
     Task(task::Id),
@@ -148,8 +193,8 @@ pub(crate) enum Owner {
 }
 
 impl Owner {
-    /// The task that is polled here. Inside `block_on`, which has no task, the thread. On a foreign executor nobody can
-    /// tell the tasks apart, and a thread would be the wrong answer.
+    /// The task that is polled here. Inside `block_on`, which has no task, the thread. On a foreign executor tasks cannot be told apart, and
+    /// a thread would be the wrong answer.
     pub(crate) fn of_task() -> Option<Self> {
         match task::try_id() {
             Some(id) => Some(Self::Task(id)),
@@ -158,8 +203,8 @@ impl Owner {
         }
     }
 
-    /// Whoever takes something here without waiting for it: cheaper to tell, and on a foreign executor the thread is not wrong, for
-    /// nobody who waits there is told by it.
+    /// The holder of a lease that was taken without waiting. Outside tokio this is the thread; that is safe, because circle detection only
+    /// compares waiters that have a task id.
     #[inline]
     pub(crate) fn of_holder() -> Self {
         task::try_id().map_or_else(Self::of_thread, Self::Task)
@@ -255,22 +300,34 @@ impl Home {
 }
 
 fn handle() -> Handle {
-    Handle::try_current().unwrap_or_else(|_| background().clone())
+    Handle::try_current().unwrap_or_else(|_| background())
 }
 
-/// A runtime on a thread of its own, for programs that have none. Started on first need, it lives as long as the process.
-fn background() -> &'static Handle {
-    static BACKGROUND: OnceLock<Handle> = OnceLock::new();
-    BACKGROUND.get_or_init(|| {
-        let runtime = Builder::new_current_thread()
-            .enable_all()
-            .build()
-            .expect("the operating system can start a runtime");
-        let handle = runtime.handle().clone();
-        thread::Builder::new()
-            .name("cenote".into())
-            .spawn(move || runtime.block_on(future::pending::<()>()))
-            .expect("the operating system can start a thread");
-        handle
-    })
+/// A runtime on a thread of its own, for programs that have none. Started on first need, it lives as long as the process. A process that
+/// forks has none of its threads, so the child starts another.
+fn background() -> Handle {
+    static BACKGROUND: Mutex<Option<(u32, Handle)>> = Mutex::new(None);
+
+    let mut known = BACKGROUND.lock().unwrap_or_else(PoisonError::into_inner);
+    match &*known {
+        Some((process, handle)) if *process == process::id() => handle.clone(),
+        _ => {
+            let handle = start_background();
+            *known = Some((process::id(), handle.clone()));
+            handle
+        }
+    }
+}
+
+fn start_background() -> Handle {
+    let runtime = Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .expect("the operating system can start a runtime");
+    let handle = runtime.handle().clone();
+    thread::Builder::new()
+        .name("cenote".into())
+        .spawn(move || runtime.block_on(future::pending::<()>()))
+        .expect("the operating system can start a thread");
+    handle
 }

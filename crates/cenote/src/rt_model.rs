@@ -67,11 +67,11 @@ pub(crate) fn zero() -> (Instant, Moment) {
 }
 
 /// There is no other time.
-pub(crate) fn nearly_now() -> Moment {
+pub(crate) fn coarse_now() -> Moment {
     now()
 }
 
-pub(crate) fn truly_now() -> Moment {
+pub(crate) fn exact_now() -> Moment {
     now()
 }
 
@@ -90,6 +90,19 @@ pub(crate) fn spawn(job: impl Future<Output = ()> + Send + 'static) {
 /// pool is stuck, and shuttle says so.
 fn start(job: impl Future<Output = ()> + Send + 'static) -> AbortHandle {
     ManuallyDrop::new(shuttle::future::spawn(job)).abort_handle()
+}
+
+/// Names a runtime.
+pub(crate) type RuntimeId = u64;
+
+/// The runtime of the caller.
+pub(crate) fn runtime_id() -> Option<RuntimeId> {
+    Some(RUNTIME.with_borrow(|runtime| runtime.number))
+}
+
+/// Blocking is always possible.
+pub(crate) fn block<T>(job: impl FnOnce() -> T) -> Option<T> {
+    Some(job())
 }
 
 /// Is there a runtime here?

@@ -1,31 +1,28 @@
-//! What all handles, leases and tasks of one pool share: the ledger behind its lock, and the ways to carry out its orders.
+//! The parts that all handles, leases and tasks of one pool share: the ledger behind its lock, and the ways to carry out its orders.
 
-use std::panic::{AssertUnwindSafe, Location, catch_unwind};
+use std::panic::Location;
 use std::sync::Arc;
-use std::time::Duration;
 
-use crate::alarm::{self, Alarmed};
-use crate::bell::Bell;
-use crate::breaker::{BreakerState, Failure, Recovery, Strategy, Verdict};
+use crate::alarm::{self, Alarmed, Alarming};
+use crate::breaker::Strategy;
 use crate::clock::Clock;
 use crate::config::Limits;
 use crate::driver;
 use crate::error::{AcquireError, OpenError, TimedOut};
 use crate::guarded::guarded_now;
 use crate::hooks::Hooks;
-use crate::ledger::{Circle, Grant, Ledger, Orders, Refusal, Resource, SlotNo, TimeIsUp};
-use crate::loan::Loan;
+use crate::ledger::{Ledger, Orders, Refusal, Report, TimeIsUp, TrayNo, Unavailable};
 use crate::manager::Manager;
 use crate::moment::Moment;
-use crate::observer::{
-    BreakerChanged, Leaked, NestedAcquire, Observers, PoolClosed, TimeoutRaised,
-};
+use crate::observer::{Leaked, NestedAcquire, Observers, PoolClosed, TimeoutRaised};
+use crate::pooled::Pooled;
 use crate::rt;
-use crate::sync::{Apart, AtomicUsize, Mutex, MutexGuard, PoisonError};
-use crate::tags::Tags;
+use crate::status::Holder;
+use crate::sync::{AtomicUsize, CachePadded, Mutex, MutexGuard, Ordering, PoisonError};
 use crate::tray::Trays;
+use crate::upkeep::Upkeep;
 
-pub(crate) type Book<M> = Ledger<Box<Loan<M>>>;
+pub(crate) type Book<M> = Ledger<Box<Pooled<M>>>;
 
 pub(crate) struct Shared<M: Manager + 'static> {
     pub(crate) name: Arc<str>,
@@ -34,14 +31,13 @@ pub(crate) struct Shared<M: Manager + 'static> {
     pub(crate) hooks: Hooks<M::Resource>,
     pub(crate) observers: Observers,
     pub(crate) strategy: Option<Box<dyn Strategy>>,
-    /// Must something be done with every resource that comes back?
+    /// Every resource that comes back needs work: a check, or a hook.
     pub(crate) works_on_return: bool,
-    pub(crate) trays: Trays<Loan<M>>,
-    pub(crate) tags: Tags,
-    /// What the trays tell the time by.
+    pub(crate) trays: Trays<Pooled<M>>,
     pub(crate) clock: Clock,
-    pub(crate) book: Apart<Mutex<Book<M>>>,
-    pub(crate) bell: Arc<Bell<M>>,
+    pub(crate) ledger: CachePadded<Mutex<Book<M>>>,
+    pub(crate) alarmed: Alarming,
+    pub(crate) upkeep: Arc<Upkeep<M>>,
     /// How many `Pool` handles there are. When the last one goes, the pool closes; leases may outlive it.
     pub(crate) handles: AtomicUsize,
 }
@@ -53,16 +49,6 @@ pub(crate) enum Place {
     Task,
     /// In a destructor: nothing is started, somebody else is asked to.
     Drop,
-}
-
-/// What a strategy is told.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Evidence {
-    /// A return was accepted; of a probe, or of something that was lent before.
-    Accepted {
-        probe: bool,
-    },
-    Failed(Failure),
 }
 
 impl Place {
@@ -77,105 +63,113 @@ impl Place {
 }
 
 impl<M: Manager + 'static> Shared<M> {
-    /// The ledger, with nothing set aside. Take, make one call, let go. No user code runs under this lock, so only a bug of ours could
-    /// poison it, and then the book is better than none.
-    pub(crate) fn lock(&self) -> MutexGuard<'_, Book<M>> {
-        let mut book = self.lock_as_is();
-        self.fetch(&mut book);
-        book
+    /// The ledger. Take it, make one call, let go. No user code runs under this lock, so only a bug of ours could poison it, and then the
+    /// ledger is better than none.
+    pub(crate) fn ledger(&self) -> MutexGuard<'_, Book<M>> {
+        self.ledger.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The ledger as it is: for what does not depend on the slots that are set aside.
-    pub(crate) fn lock_as_is(&self) -> MutexGuard<'_, Book<M>> {
-        self.book.0.lock().unwrap_or_else(PoisonError::into_inner)
+    /// The ledger, with no slot on a tray: for everything that depends on all slots.
+    pub(crate) fn ledger_off_trays(&self) -> MutexGuard<'_, Book<M>> {
+        let mut ledger = self.ledger();
+        self.clear_trays(&mut ledger);
+        ledger
     }
 
-    /// The ledger, for one who asks for a resource.
-    pub(crate) fn lock_to_ask(&self, now: Moment) -> MutexGuard<'_, Book<M>> {
-        let mut book = self.lock_as_is();
-        // Nothing is set aside where nobody keeps the pool up. Whoever stops doing so fetches what was.
-        book.keep_up(self.bell.is_answered());
-        if book.must_fetch(now) {
-            self.fetch(&mut book);
+    /// The ledger, for a caller that asks for a resource.
+    pub(crate) fn ledger_for_request(&self, now: Moment) -> MutexGuard<'_, Book<M>> {
+        let mut ledger = self.ledger();
+        // No slot is put on a tray while there is no upkeep task. A task that ends clears them.
+        ledger.keep_up(self.upkeep.is_running());
+        if ledger.needs_trays(now) {
+            self.clear_trays(&mut ledger);
         }
-        book
+        ledger
     }
 
-    fn fetch(&self, book: &mut Book<M>) {
-        while let Some(slot) = book.next_aside() {
-            self.fetch_one(book, slot);
-        }
-    }
-
-    /// Under the book's lock, so that nobody sees it neither here nor there.
-    pub(crate) fn fetch_one(&self, book: &mut Book<M>, slot: SlotNo) {
-        if let Some(mut fetched) = self.trays.close(slot) {
-            match &mut fetched.resource {
-                Some(loan) => loan.shelve(),
-                None => self.tags.write(slot, fetched.asker.owner),
+    fn clear_trays(&self, ledger: &mut Book<M>) {
+        for tray in ledger.trays() {
+            if ledger.is_tray_taken(tray) {
+                self.take_off(ledger, tray);
             }
-            book.fetched(slot, fetched);
         }
     }
 
-    /// Does what the ledger ordered. The lock is not held.
-    pub(crate) fn carry_out(self: &Arc<Self>, mut orders: Orders<Box<Loan<M>>>, place: Place) {
-        self.obey(&mut orders, place);
+    /// Takes a slot off its tray. Under the ledger's lock, so that it is always either on its tray or in the ledger.
+    pub(crate) fn take_off(&self, ledger: &mut Book<M>, tray: TrayNo) {
+        let off = self.trays.close(tray);
+        let mut off = off.expect("bug: a tray that is taken is open");
+        if let Some(pooled) = &mut off.resource {
+            // A pool that is referred to by its own idle resources would never end. This is not the last reference: the caller has one.
+            pooled.unbind();
+        }
+        ledger.taken_off(tray, off);
     }
 
-    /// The same, in place: for those who are in a hurry.
+    /// Does what the ledger ordered. The lock is not held. Waiters are woken first, because all else may take its time.
     #[inline]
-    pub(crate) fn obey(self: &Arc<Self>, orders: &mut Orders<Box<Loan<M>>>, place: Place) {
-        orders.call_all(|grant| self.refused_grant(grant));
+    pub(crate) fn carry_out(self: &Arc<Self>, orders: &mut Orders<Box<Pooled<M>>>, place: Place) {
+        wake_all(orders);
         if orders.has_more() {
             self.carry_out_more(orders, place);
         }
     }
 
-    /// One for whom it was is gone. The next may have it.
     #[cold]
-    pub(crate) fn refused_grant(self: &Arc<Self>, grant: Grant<Box<Loan<M>>>) {
-        let orders = self.lock_as_is().refused(grant, rt::now());
-        self.carry_out(orders, Place::Drop);
-    }
-
-    pub(crate) fn tell_of(&self, circle: &Circle) {
-        let event = NestedAcquire {
-            pool: &self.name,
-            site: circle.site,
-            holders: &circle.holders,
-        };
-        self.observers
-            .tell(|observer| observer.nested_acquire(&event));
-    }
-
-    #[cold]
-    fn carry_out_more(self: &Arc<Self>, orders: &Orders<Box<Loan<M>>>, place: Place) {
+    fn carry_out_more(self: &Arc<Self>, orders: &Orders<Box<Pooled<M>>>, place: Place) {
+        if let Some(at) = orders.alarm {
+            self.set_alarm(at);
+        }
+        if orders.ring {
+            self.upkeep.ring(None);
+        }
         if orders.owed {
             match place {
                 Place::Task => self.do_owed_work(),
                 Place::Drop => self.ask_for_help(),
             }
         }
-        if orders.ring {
-            self.bell.ring(None);
-        }
-        if let Some(at) = orders.alarm {
-            alarm::set(at, self);
-        }
-        if let Some(circle) = &orders.circle {
-            self.tell_of(circle);
-        }
         if orders.waste {
-            let waste = self.lock_as_is().take_waste();
-            // Errors are the user's, and so is their destructor. There is nobody to tell if it panics.
+            let waste = self.ledger().take_waste();
+            // Errors are the user's, and so is their destructor. A panic in it has been reported by the panic hook.
             let _ = guarded_now(|| drop(waste));
         }
+        if let Some(circle) = &orders.circle {
+            self.tell_of_circle(circle.site, &circle.holders);
+        }
+    }
+
+    #[cold]
+    fn set_alarm(self: &Arc<Self>, at: Moment) {
+        if !self.clock.is_paused() {
+            self.alarmed.set(at, self);
+        }
+    }
+
+    /// Returns whether waiters need timers of their own: the alarm knows the real time only, and its thread may have failed to start.
+    #[inline]
+    pub(crate) fn needs_timers(&self) -> bool {
+        self.clock.is_paused() || self.alarmed.is_missing()
+    }
+
+    /// Returns whether this process is a fork of the one that set the alarm: the alarm's thread does not survive a fork.
+    pub(crate) fn has_forked(&self) -> bool {
+        self.alarmed.has_forked()
+    }
+
+    pub(crate) fn tell_of_circle(&self, site: &'static Location<'static>, holders: &[Holder]) {
+        let event = NestedAcquire {
+            pool: &self.name,
+            site,
+            holders,
+        };
+        self.observers
+            .tell(|observer| observer.nested_acquire(&event));
     }
 
     fn do_owed_work(self: &Arc<Self>) {
         loop {
-            let work = self.lock_as_is().next_work();
+            let work = self.ledger().next_work();
             match work {
                 Some(work) => rt::spawn(driver::run(self, work)),
                 None => return,
@@ -183,26 +177,28 @@ impl<M: Manager + 'static> Shared<M> {
         }
     }
 
-    /// Owed work is done by whoever has a runtime: the first in line, one who warms or closes the pool, or the upkeep task. All are asked, for
-    /// each may be on a runtime that nobody drives. If there is none, the next one who comes does it.
+    /// Owed work is done by a caller that has a runtime: a waiter, a future that warms or closes the pool, or the upkeep task. All are asked,
+    /// because each may be on a runtime that is not driven. If there is none, the next caller does it.
     pub(crate) fn ask_for_help(self: &Arc<Self>) {
-        let mut orders = self.lock_as_is().call_helpers();
-        orders.call_all(|grant| self.refused_grant(grant));
-        self.bell.ring(Some(Arc::clone(self)));
+        let mut orders = self.ledger().call_helpers();
+        wake_all(&mut orders);
+        self.upkeep.ring(Some(Arc::clone(self)));
     }
 
-    /// Must somebody be told of every return?
+    /// Returns whether an observer or a strategy is told of every return.
     pub(crate) fn is_watched(&self) -> bool {
         self.observers.any() || self.strategy.is_some()
     }
 
-    /// Tells everybody that nothing is lent any more, and closes what is idle.
+    /// Closes the pool: every waiter is told, and idle resources are closed.
     pub(crate) fn close(self: &Arc<Self>, place: Place) {
-        let (was_open, in_use, orders) = {
-            let mut book = self.lock();
-            let (was_open, orders) = book.close(rt::now());
-            (was_open, book.status(rt::now()).in_use, orders)
+        let now = rt::now();
+        let (was_open, in_use, mut orders) = {
+            let mut ledger = self.ledger_off_trays();
+            let (was_open, orders) = ledger.close(now);
+            (was_open, ledger.status(now).in_use, orders)
         };
+        self.carry_out(&mut orders, place);
         if was_open {
             self.observers.tell(|observer| {
                 observer.pool_closed(&PoolClosed {
@@ -211,67 +207,18 @@ impl<M: Manager + 'static> Shared<M> {
                 })
             });
         }
-        self.carry_out(orders, place);
     }
 
-    /// By hand, or by a strategy that saw the breaker in the state `seen`.
-    pub(crate) fn set_breaker(
-        self: &Arc<Self>,
-        seen: Option<BreakerState>,
-        to: BreakerState,
-        place: Place,
-    ) {
-        let (from, orders) = self.lock().set_breaker(seen, to, rt::now());
-        if from != to && seen.is_none_or(|seen| seen == from) {
-            self.observers.tell(|observer| {
-                observer.breaker_changed(&BreakerChanged {
-                    pool: &self.name,
-                    from,
-                    to,
-                })
-            });
-        }
-        self.carry_out(orders, place);
-    }
-
-    /// What does the strategy say to this?
-    pub(crate) fn report(self: &Arc<Self>, evidence: Evidence, place: Place) {
-        if self.strategy.is_some() {
-            let state = self.lock_as_is().breaker().state;
-            self.report_in(state, evidence, place);
-        }
-    }
-
-    /// The same, where the state of the breaker is known.
-    pub(crate) fn report_in(
-        self: &Arc<Self>,
-        state: BreakerState,
-        evidence: Evidence,
-        place: Place,
-    ) {
-        let Some(strategy) = &self.strategy else {
-            return;
-        };
-        let verdict = catch_unwind(AssertUnwindSafe(|| match evidence {
-            Evidence::Accepted { probe } if !probe && state == BreakerState::Recovering => {
-                Verdict::Keep
-            }
-            Evidence::Accepted { .. } => strategy.report_success(state, rt::now().instant()),
-            Evidence::Failed(failure) => {
-                strategy.report_failure(state, failure, rt::now().instant())
-            }
-        }));
-        match verdict.unwrap_or(Verdict::Keep) {
-            Verdict::Keep => {}
-            Verdict::Activate => self.set_breaker(Some(state), BreakerState::Active, place),
-            Verdict::Deactivate => self.set_breaker(Some(state), BreakerState::Inactive, place),
-        }
-    }
-
-    /// One round of upkeep. Answers with when the next is due.
+    /// One round of upkeep. Returns when the next is due.
     pub(crate) fn keep_up(self: &Arc<Self>) -> Option<Moment> {
+        if self.clock.notice_pause() {
+            // The alarm of the waiters does not know: they need timers of their own.
+            let mut orders = self.ledger().call_helpers();
+            wake_all(&mut orders);
+        }
         self.ask_recovery();
-        let (upkeep, orders) = self.lock().upkeep(rt::now());
+        let (upkeep, mut orders) = self.ledger_off_trays().upkeep(rt::now());
+        self.carry_out(&mut orders, Place::Task);
         for holder in &upkeep.leaked {
             let event = Leaked {
                 pool: &self.name,
@@ -279,37 +226,26 @@ impl<M: Manager + 'static> Shared<M> {
             };
             self.observers.tell(|observer| observer.leaked(&event));
         }
-        self.carry_out(orders, Place::Task);
         upkeep.next
     }
 
-    fn ask_recovery(self: &Arc<Self>) {
-        let asked = self.lock().asks_recovery(rt::now());
-        let Some(inactive_for) = asked else { return };
-        let recovery = self.strategy.as_ref().map(|strategy| {
-            let answer = catch_unwind(AssertUnwindSafe(|| strategy.should_recover(inactive_for)));
-            answer.unwrap_or(Recovery::After(AFTER_PANIC))
-        });
-        match recovery {
-            None => self.lock().ask_again(None, rt::now()),
-            Some(Recovery::After(after)) if !after.is_zero() => {
-                self.lock().ask_again(Some(after), rt::now())
-            }
-            Some(_) => self.set_breaker(
-                Some(BreakerState::Inactive),
-                BreakerState::Recovering,
-                Place::Task,
-            ),
-        }
-    }
-
-    /// What one hears who ran out of time, as the error of one who asked there.
+    /// The error of a caller that timed out. Its events are raised before it returns.
     pub(crate) fn timed_out(
         &self,
         over: TimeIsUp<OpenError<M::Error>>,
         site: &'static Location<'static>,
     ) -> AcquireError<M::Error> {
         if self.observers.any() {
+            let Report {
+                circle_told,
+                circle,
+                ..
+            } = &*over.seen;
+            if let Some(told) = circle_told {
+                if !told.swap(true, Ordering::AcqRel) {
+                    self.tell_of_circle(site, circle);
+                }
+            }
             let event = TimeoutRaised {
                 pool: &self.name,
                 site,
@@ -321,7 +257,7 @@ impl<M: Manager + 'static> Shared<M> {
         AcquireError::TimedOut(TimedOut(over))
     }
 
-    /// What the ledger refused, as the error of one who asked there.
+    /// The error of a caller that the ledger refused.
     #[cold]
     pub(crate) fn refused(
         &self,
@@ -331,16 +267,19 @@ impl<M: Manager + 'static> Shared<M> {
         let pool = || Arc::clone(&self.name);
         match refusal {
             Refusal::Closed => AcquireError::Closed { pool: pool() },
-            Refusal::Unavailable {
-                since,
-                retry_after,
-                cause,
-            } => AcquireError::Unavailable {
-                pool: pool(),
-                since,
-                retry_after,
-                cause,
-            },
+            Refusal::Unavailable(unavailable) => {
+                let Unavailable {
+                    since,
+                    retry_after,
+                    cause,
+                } = *unavailable;
+                AcquireError::Unavailable {
+                    pool: pool(),
+                    since,
+                    retry_after,
+                    cause,
+                }
+            }
             Refusal::Open(error) => AcquireError::Open {
                 pool: pool(),
                 error,
@@ -355,11 +294,35 @@ impl<M: Manager + 'static> Shared<M> {
     }
 }
 
+/// Wakes everything that has to be woken. A waker is user code: if one panics, which the panic hook has told, the others are woken all the
+/// same.
+#[inline]
+pub(crate) fn wake_all<M: Manager>(orders: &mut Orders<Box<Pooled<M>>>) {
+    if let Some(waker) = orders.first_waker() {
+        let _ = guarded_now(|| waker.wake());
+    }
+    if let Some(mut more) = orders.more_wakers() {
+        for waker in more.wakers.drain(..) {
+            let _ = guarded_now(|| waker.wake());
+        }
+        // Wakers and mail that are not needed any more.
+        let _ = guarded_now(|| drop(more));
+    }
+}
+
 impl<M: Manager + 'static> Alarmed for Shared<M> {
     fn alarm(self: Arc<Self>, at: Moment, now: Moment) -> Option<Moment> {
-        let (next, mut orders) = self.lock_as_is().alarm(at, now);
-        orders.call_all(|_| unreachable!("bug: the alarm serves nobody"));
-        // All other references may be gone by now. Then the manager goes with this one, and that is foreign code.
+        let mut next = None;
+        // The alarm may have been set before the clock was paused.
+        if !self.clock.is_paused() {
+            let (at, mut orders) = self.ledger().alarm(at, now);
+            next = at;
+            wake_all(&mut orders);
+            if orders.owed || orders.ring {
+                self.ask_for_help();
+            }
+        }
+        // All other references may be gone by now. Then the manager goes with this one, and that is user code.
         if let Some(last) = Arc::into_inner(self) {
             alarm::drop_elsewhere(last);
         }
@@ -367,15 +330,12 @@ impl<M: Manager + 'static> Alarmed for Shared<M> {
     }
 }
 
-/// When a strategy that panicked is asked again.
-const AFTER_PANIC: Duration = Duration::from_secs(1);
-
 impl<M: Manager + 'static> Drop for Shared<M> {
     fn drop(&mut self) {
-        if self.lock_as_is().was_alarm_set() {
+        if self.ledger().was_alarm_set() {
             alarm::forget(self);
         }
         // The upkeep task finds nothing to keep up, and ends.
-        self.bell.ring(None);
+        self.upkeep.ring(None);
     }
 }

@@ -157,7 +157,12 @@ impl Closes {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Health {
-    /// A caller would be served at once, or an open away.
+    /// No resource was ever opened, so it is not known whether that works. A readiness probe chooses what this means: [`Pool::warm`]
+    /// opens one.
+    ///
+    /// [`Pool::warm`]: crate::Pool::warm
+    Unproven,
+    /// A caller would be served at once, or after one open.
     Healthy,
     /// All are out or somebody waits, but work flows. Ready, only busy.
     Busy,
@@ -176,15 +181,16 @@ pub enum Health {
 }
 
 impl Health {
-    /// Should this instance be sent work? Busy is ready.
+    /// Returns whether this instance should be sent work. `Busy` is ready, and so is `Unproven`.
     pub fn is_ready(self) -> bool {
-        matches!(self, Self::Healthy | Self::Busy)
+        matches!(self, Self::Unproven | Self::Healthy | Self::Busy)
     }
 }
 
 impl fmt::Display for Health {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Unproven => f.write_str("unproven: nothing was opened yet"),
             Self::Healthy => f.write_str("healthy"),
             Self::Busy => f.write_str("busy"),
             Self::Stuck { silent_for } => {
@@ -210,6 +216,8 @@ pub struct Holder {
     pub held_for: Duration,
     /// What its holder called it.
     pub label: Option<Cow<'static, str>>,
+    /// False for a resource that was granted to a waiter which has not taken it yet: its acquire was not polled since.
+    pub claimed: bool,
 }
 
 /// Who holds a lease: a task by its number, or a thread where there was no task.
@@ -229,14 +237,20 @@ impl fmt::Display for Holder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "resource {} at {} for {:.1?}",
-            self.id, self.site, self.held_for
+            "resource {} {} {} for {:.1?}",
+            self.id,
+            if self.claimed { "at" } else { "granted to" },
+            self.site,
+            self.held_for
         )?;
         if let Some(task) = &self.task {
             write!(f, " by {task}")?;
         }
         if let Some(label) = &self.label {
             write!(f, " ({label})")?;
+        }
+        if !self.claimed {
+            f.write_str(", not taken yet")?;
         }
         Ok(())
     }
@@ -259,7 +273,20 @@ impl Leftover {
     }
 }
 
-/// All living leases that were acquired at one place in the code.
+impl fmt::Display for Leftover {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.is_empty() {
+            return f.write_str("nothing left");
+        }
+        write!(f, "{} leased", self.leases.len())?;
+        for (nth, holder) in self.leases.iter().enumerate() {
+            write!(f, "{}{holder}", if nth == 0 { ": " } else { ", " })?;
+        }
+        write!(f, "; {} unfinished", self.unfinished)
+    }
+}
+
+/// All living leases that were acquired on one line of the code, with one label.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct HolderGroup {
@@ -269,23 +296,29 @@ pub struct HolderGroup {
     pub count: usize,
     /// How long the longest of them is out.
     pub longest: Duration,
-    /// What the longest of them is called.
+    /// Their label.
     pub label: Option<Cow<'static, str>>,
+    /// False for resources that were granted to waiters which have not taken them yet.
+    pub claimed: bool,
 }
 
 impl fmt::Display for HolderGroup {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "{} at {}:{} for up to {:.1?}",
+            "{} {} {}:{} for up to {:.1?}",
             self.count,
+            if self.claimed { "at" } else { "granted to" },
             self.site.file(),
             self.site.line(),
             self.longest
         )?;
-        match &self.label {
-            Some(label) => write!(f, " ({label})"),
-            None => Ok(()),
+        if let Some(label) = &self.label {
+            write!(f, " ({label})")?;
+        }
+        match self.claimed {
+            true => Ok(()),
+            false => f.write_str(", not taken yet"),
         }
     }
 }

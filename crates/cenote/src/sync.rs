@@ -1,13 +1,13 @@
-//! Where locks, atomics and threads come from: the standard library, or shuttle where the core is model checked.
+//! Locks, atomics and threads: from the standard library, or from shuttle where the core is model checked.
 
 pub(crate) use std::sync::PoisonError;
 /// The standard library's in both worlds: a counter that nothing waits for.
-pub(crate) use std::sync::atomic::{AtomicU16, AtomicU64};
+pub(crate) use std::sync::atomic::{AtomicU32, AtomicU64};
 
-/// On cache lines of its own, so that whoever writes to it slows down nobody who reads its neighbours.
+/// On cache lines of its own, so that writing to it does not slow down cores that read its neighbours.
 #[derive(Debug)]
 #[repr(align(64))]
-pub(crate) struct Apart<T>(pub(crate) T);
+pub(crate) struct CachePadded<T>(pub(crate) T);
 
 #[cfg(not(cenote_model))]
 pub(crate) use std::{
@@ -24,17 +24,17 @@ pub(crate) use shuttle::sync::{
     atomic::{AtomicBool, AtomicUsize, Ordering},
 };
 
-/// A lock that is held for a few instructions and nearly always free. It is let go by a plain store, for half the price of a mutex.
+/// A lock that is held for a few instructions and nearly always free. It is released by a plain store, at half the price of a mutex.
 #[cfg(not(cenote_model))]
-pub(crate) type Latch<T> = spin::mutex::SpinMutex<T, spin::relax::Yield>;
+pub(crate) type SpinLock<T> = spin::mutex::SpinMutex<T, spin::relax::Yield>;
 
 /// The same, with what shuttle can see.
 #[cfg(cenote_model)]
 #[derive(Debug)]
-pub(crate) struct Latch<T>(Mutex<T>);
+pub(crate) struct SpinLock<T>(Mutex<T>);
 
 #[cfg(cenote_model)]
-impl<T> Latch<T> {
+impl<T> SpinLock<T> {
     pub(crate) fn new(value: T) -> Self {
         Self(Mutex::new(value))
     }

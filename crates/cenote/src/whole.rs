@@ -9,14 +9,15 @@ use std::time::Duration;
 use crate::breaker::BreakerState;
 use crate::config::ConfigError;
 use crate::ledger::{Orders, Outcome};
-use crate::loan::Loan;
 use crate::manager::Manager;
 use crate::observer::Resized;
 use crate::pool::Pool;
+use crate::pooled::Pooled;
 use crate::rt;
 use crate::shared::{Book, Place};
 use crate::status::{Health, Holder, Leftover, Reason, Status};
 use crate::upkeep;
+use crate::watcher::Watcher;
 
 impl<M: Manager + 'static> Pool<M> {
     /// The pool's name.
@@ -40,7 +41,7 @@ impl<M: Manager + 'static> Pool<M> {
     /// # Ok(()) }
     /// ```
     pub fn status(&self) -> Status {
-        self.shared.lock().status(rt::now())
+        self.shared.ledger_off_trays().status(rt::now())
     }
 
     /// Busy, stuck, or down? Acquires nothing: what a readiness probe should ask.
@@ -50,6 +51,8 @@ impl<M: Manager + 'static> Pool<M> {
     /// # let pool = cenote::Pool::from_fn(async || Ok::<_, std::io::Error>(String::new())).max_size(1).build()?;
     /// use cenote::Health;
     ///
+    /// assert_eq!(pool.health(), Health::Unproven, "nothing was opened yet");
+    /// drop(pool.acquire().await?);
     /// assert_eq!(pool.health(), Health::Healthy);
     /// let _held = pool.acquire().await?;
     /// assert_eq!(pool.health(), Health::Busy);
@@ -57,7 +60,7 @@ impl<M: Manager + 'static> Pool<M> {
     /// # Ok(()) }
     /// ```
     pub fn health(&self) -> Health {
-        self.shared.lock().health(rt::now())
+        self.shared.ledger_off_trays().health(rt::now())
     }
 
     /// Who holds what, the longest first.
@@ -72,7 +75,7 @@ impl<M: Manager + 'static> Pool<M> {
     /// # Ok(()) }
     /// ```
     pub fn leases(&self) -> Vec<Holder> {
-        self.shared.lock().holders(rt::now())
+        self.shared.ledger_off_trays().holders(rt::now())
     }
 
     /// Changes `max_size`. Grows at once; shrinks by what is idle, and by the rest as leases come home.
@@ -135,19 +138,19 @@ impl<M: Manager + 'static> Pool<M> {
     /// # Ok(()) }
     /// ```
     pub fn retain(&self, mut keep: impl FnMut(&mut M::Resource) -> bool) {
-        let idle = self.shared.lock().idle();
+        let idle = self.shared.ledger_off_trays().idle();
         for (slot, id) in idle {
-            let looked_at = self.shared.lock().look_at(slot, id, rt::now());
-            let Some(mut loan) = looked_at else {
+            let looked_at = self.shared.ledger_off_trays().look_at(slot, id, rt::now());
+            let Some(mut pooled) = looked_at else {
                 continue;
             };
-            let kept = catch_unwind(AssertUnwindSafe(|| keep(&mut loan.resource)));
+            let kept = catch_unwind(AssertUnwindSafe(|| keep(&mut pooled.resource)));
             self.order(|book| match kept {
                 Ok(false) => (
                     (),
-                    book.judged(slot, loan, Outcome::Unfit(Reason::Refused), rt::now()),
+                    book.judged(slot, pooled, Outcome::Unfit(Reason::Refused), rt::now()),
                 ),
-                Ok(true) | Err(_) => ((), book.put_back(slot, loan, rt::now())),
+                Ok(true) | Err(_) => ((), book.put_back(slot, pooled, rt::now())),
             });
             if let Err(panic) = kept {
                 resume_unwind(panic);
@@ -167,7 +170,7 @@ impl<M: Manager + 'static> Pool<M> {
     /// # Ok(()) }
     /// ```
     pub fn suspend(&self) {
-        self.shared.lock().suspend();
+        self.shared.ledger_off_trays().suspend();
     }
 
     /// Lends again.
@@ -177,7 +180,7 @@ impl<M: Manager + 'static> Pool<M> {
 
     /// Stops the upkeep (eviction, lifetime, heartbeat, refill, leak reports) without closing.
     pub fn pause_upkeep(&self) {
-        self.shared.lock().pause();
+        self.shared.ledger_off_trays().pause();
     }
 
     /// Goes on with the upkeep.
@@ -187,7 +190,7 @@ impl<M: Manager + 'static> Pool<M> {
 
     /// Whether the pool lends.
     pub fn breaker_state(&self) -> BreakerState {
-        self.shared.lock().breaker().state
+        self.shared.ledger().breaker().state
     }
 
     /// Makes the breaker active by hand: the pool lends.
@@ -259,14 +262,14 @@ impl<M: Manager + 'static> Pool<M> {
         upkeep::start(&self.shared);
         self.shared.close(Place::Task);
         let mut timer = pin!(rt::sleep_until(rt::now().checked_add(limit)));
+        let mut watcher = Watcher::new(&self.shared);
         poll_fn(|context| {
-            let now = rt::now();
-            let (drained, orders) = {
-                let mut book = self.shared.lock();
-                book.watch(context.waker());
-                (book.is_drained(), book.remind(now))
+            watcher.watch(context);
+            let (drained, mut orders) = {
+                let ledger = self.shared.ledger_off_trays();
+                (ledger.is_drained(), ledger.remind(rt::now()))
             };
-            self.shared.carry_out(orders, Place::Task);
+            self.shared.carry_out(&mut orders, Place::Task);
             if drained {
                 Poll::Ready(())
             } else {
@@ -275,22 +278,30 @@ impl<M: Manager + 'static> Pool<M> {
         })
         .await;
         let now = rt::now();
-        let book = self.shared.lock();
+        let ledger = self.shared.ledger_off_trays();
         Leftover {
-            leases: book.holders(now),
-            unfinished: book.unfinished(),
+            leases: ledger.holders(now),
+            unfinished: ledger.unfinished(),
         }
     }
 
     /// Was it closed?
     pub fn is_closed(&self) -> bool {
-        self.shared.lock().is_closed()
+        self.shared.ledger().is_closed()
+    }
+
+    /// The wakers of all queued waiters that were not woken since their last poll. For the checks of this workspace: the waker of every
+    /// pending acquire is here, or was woken.
+    #[cfg(any(cenote_model, feature = "_sound"))]
+    #[doc(hidden)]
+    pub fn queued_wakers(&self) -> Vec<std::task::Waker> {
+        self.shared.ledger().queued_wakers()
     }
 
     /// One call to the ledger, and its orders carried out.
-    fn order<T>(&self, call: impl FnOnce(&mut Book<M>) -> (T, Orders<Box<Loan<M>>>)) -> T {
-        let (answer, orders) = call(&mut self.shared.lock());
-        self.shared.carry_out(orders, Place::here());
+    fn order<T>(&self, call: impl FnOnce(&mut Book<M>) -> (T, Orders<Box<Pooled<M>>>)) -> T {
+        let (answer, mut orders) = call(&mut self.shared.ledger_off_trays());
+        self.shared.carry_out(&mut orders, Place::here());
         answer
     }
 }

@@ -152,7 +152,8 @@ fn is_crate_source(path: &str) -> bool {
 }
 
 fn is_test(path: &str) -> bool {
-    path.ends_with("/tests.rs") || path.contains("/tests/")
+    let folders = ["/tests/", "/ledger/handover/"];
+    path.ends_with("/tests.rs") || folders.iter().any(|folder| path.contains(folder))
 }
 
 /// Only those directly in the folder: what they share may live below it.

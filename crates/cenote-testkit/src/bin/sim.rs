@@ -1,10 +1,11 @@
 //! Plays many seeds of the simulation on all cores, or one alone with its story. `cargo xtask sim` runs it.
 
+use std::collections::HashMap;
 use std::io::{self, IsTerminal, Write};
-use std::process::ExitCode;
+use std::process::{self, ExitCode};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::thread;
+use std::thread::{self, ThreadId};
 use std::time::{Duration, Instant};
 
 use cenote_testkit::sim::{Played, play};
@@ -16,6 +17,9 @@ const SHOWN: usize = 3;
 
 /// How many seeds a thread takes at once.
 const CHUNK: u64 = 64;
+
+/// A seed is played in milliseconds.
+const HANGS_AFTER: Duration = Duration::from_secs(60);
 
 const ON_TERMINAL: Duration = Duration::from_millis(200);
 /// A log is read later, and should stay short.
@@ -66,6 +70,8 @@ struct Run {
     done: AtomicU64,
     steps: AtomicU64,
     broken: Mutex<Vec<Played>>,
+    /// What each thread plays, and since when.
+    playing: Mutex<HashMap<ThreadId, (u64, Instant)>>,
     started: Instant,
     on_terminal: bool,
 }
@@ -79,6 +85,7 @@ impl Run {
             done: AtomicU64::new(0),
             steps: AtomicU64::new(0),
             broken: Mutex::default(),
+            playing: Mutex::default(),
             started: now(),
             on_terminal: io::stderr().is_terminal(),
         }
@@ -102,19 +109,37 @@ impl Run {
                 return;
             }
             for seed in first..self.seeds.min(first + CHUNK) {
-                let played = play(self.from + seed);
+                let seed = self.from + seed;
+                self.playing().insert(thread::current().id(), (seed, now()));
+                let played = play(seed);
                 self.steps.fetch_add(played.steps as u64, Ordering::Relaxed);
                 if played.broken.is_some() {
                     self.broken().push(played);
                 }
                 self.done.fetch_add(1, Ordering::Relaxed);
             }
+            self.playing().remove(&thread::current().id());
         }
     }
 
     fn broken(&self) -> std::sync::MutexGuard<'_, Vec<Played>> {
         let broken = self.broken.lock();
         broken.expect("nothing panics while it is held")
+    }
+
+    fn playing(&self) -> std::sync::MutexGuard<'_, HashMap<ThreadId, (u64, Instant)>> {
+        let playing = self.playing.lock();
+        playing.expect("nothing panics while it is held")
+    }
+
+    /// A loop without an end in the pool cannot be interrupted: it ends the program, and says which seed it is.
+    fn end_if_it_hangs(&self) {
+        let playing = self.playing();
+        let hangs = |(_, since): &&(u64, Instant)| since.elapsed() > HANGS_AFTER;
+        if let Some((seed, _)) = playing.values().find(hangs) {
+            println!("seed {seed}: hangs, it plays for more than {HANGS_AFTER:?}");
+            process::exit(1);
+        }
     }
 
     fn show_progress(&self) {
@@ -126,6 +151,7 @@ impl Run {
         let mut shown = now();
         while self.done.load(Ordering::Relaxed) < self.seeds {
             thread::sleep(Duration::from_millis(20));
+            self.end_if_it_hangs();
             if shown.elapsed() >= pace {
                 shown = now();
                 self.show();

@@ -66,6 +66,7 @@ fn leak(name: &str) -> Option<Leak> {
         "fd" => Leak::Fd,
         "thread" => Leak::Thread,
         "resource" => Leak::Resource,
+        "acquire" => Leak::Acquire,
         _ => return None,
     })
 }

@@ -6,9 +6,11 @@ use std::time::{Duration, Instant};
 
 use cenote::{
     Acquired, BreakerChanged, BreakerState, Closed, Failure, Leaked, Manager, Observer,
-    OnOpenError, OpenFailed, Opened, Recovery, Released, Resized, Strategy, Verdict,
+    OnOpenError, OpenFailed, Opened, PoolClosed, Recovery, Released, Resized, Strategy,
+    TimeoutRaised, Verdict,
 };
 
+use super::meddle;
 use super::plan::Lie;
 use super::world::{Sim, ThingState, World, now};
 use crate::backend::{Call, Fault, Gate, explode};
@@ -115,9 +117,23 @@ impl Sim {
         Ok(())
     }
 
+    /// An open is about to fail: is there a waiter that hears of it?
+    fn must_be_heard(&self) {
+        let waits = self
+            .watched()
+            .is_some_and(|pool| !pool.queued_wakers().is_empty());
+        if waits && self.plan.config.on_open_error == OnOpenError::Fail {
+            self.world().failures.must_be_heard += 1;
+        }
+    }
+
     /// A question that cannot wait.
     fn ask_now(&self, call: Call, thing: &Thing) {
-        if let (Gate::Panic, _) = self.draw(call, Some(thing.serial)) {
+        let (gate, _) = self.draw(call, Some(thing.serial));
+        if gate == Gate::Panic || thing.broken {
+            self.world().found_dead += 1;
+        }
+        if gate == Gate::Panic {
             explode(call);
         }
     }
@@ -130,7 +146,10 @@ impl Manager for SimManager {
     async fn open(&self) -> Result<Thing, Fault> {
         let opening = Running::begin(&self.0, |world| &mut world.opening);
         let born = self.0.world().tick;
-        self.0.pass(Call::Open, None).await?;
+        if let Err(fault) = self.0.pass(Call::Open, None).await {
+            self.0.must_be_heard();
+            return Err(fault);
+        }
         drop(opening);
         let mut world = self.0.world();
         world.opened += 1;
@@ -167,6 +186,7 @@ impl Manager for SimManager {
 
     fn is_broken(&self, thing: &mut Thing) -> bool {
         self.0.ask_now(Call::IsBroken, thing);
+        meddle::in_callback(&self.0, "manager");
         thing.broken
     }
 
@@ -229,6 +249,7 @@ impl Strategy for SimStrategy {
             explode(Call::Check);
         }
         if draw == 0 {
+            self.sim.world().tripping = true;
             Verdict::Deactivate
         } else {
             Verdict::Keep
@@ -250,10 +271,12 @@ pub(super) struct SimObserver(pub(super) Arc<Sim>);
 impl Observer for SimObserver {
     fn acquired(&self, _: &Acquired<'_>) {
         self.0.world().told.0 += 1;
+        meddle::in_callback(&self.0, "observer");
     }
 
     fn released(&self, _: &Released<'_>) {
         self.0.world().told.1 += 1;
+        meddle::in_callback(&self.0, "observer");
     }
 
     fn opened(&self, event: &Opened<'_>) {
@@ -262,15 +285,11 @@ impl Observer for SimObserver {
         world.failing = false;
     }
 
-    /// Told before the ledger is.
     fn open_failed(&self, event: &OpenFailed<'_>) {
-        let waiting = self.0.watched().map_or(0, |pool| pool.status().waiting);
-        if waiting > 0 && self.0.plan.config.on_open_error == OnOpenError::Fail {
-            self.0.world().failures.0 += 1;
-        }
         let mut world = self.0.world();
         world.note("pool", format_args!("open failed: {}", event.error));
         world.failing = true;
+        world.failures.all += 1;
     }
 
     fn closed(&self, event: &Closed<'_>) {
@@ -286,14 +305,30 @@ impl Observer for SimObserver {
     }
 
     fn breaker_changed(&self, event: &BreakerChanged<'_>) {
+        let pool = self.0.watched();
+        let state = pool.map_or(event.to, |pool| pool.breaker_state());
         let mut world = self.0.world();
         world.note(
             "pool",
             format_args!("breaker: {} to {}", event.from, event.to),
         );
-        let recovers = event.to == BreakerState::Recovering;
+        // A change within a change is told first: only the pool knows which was the last.
+        let recovers = state == BreakerState::Recovering;
         world.recovering_since = recovers.then_some(world.tick);
-        world.inactive = event.to == BreakerState::Inactive;
+        world.inactive = state == BreakerState::Inactive;
+        if [event.from, event.to].contains(&BreakerState::Inactive) {
+            world.inactive_at = world.tick;
+        }
+        drop(world);
+        meddle::in_callback(&self.0, "observer");
+    }
+
+    fn timed_out(&self, _: &TimeoutRaised<'_>) {
+        meddle::in_callback(&self.0, "observer");
+    }
+
+    fn pool_closed(&self, _: &PoolClosed<'_>) {
+        meddle::in_callback(&self.0, "observer");
     }
 
     fn resized(&self, event: &Resized<'_>) {

@@ -4,15 +4,17 @@ use std::future::Future;
 use std::mem;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use cenote::{AcquireError, Lease, Pool};
 use tokio::time::Instant;
 
 use super::backend::SimManager;
+use super::meddle::Calling;
 use super::outcome::{Acquired, Before, ended};
 use super::plan::Lie;
+use super::wakes::Vigil;
 use super::world::{Ask, Name, Sim, now};
 use crate::rig::cut;
 
@@ -35,6 +37,8 @@ pub(super) struct Asking {
     patience: Patience,
     /// Since the first poll, until it has ended.
     number: Option<u64>,
+    /// The waker of the last poll.
+    vigil: Option<Vigil>,
     acquiring: Option<Pin<Box<dyn Future<Output = Acquired> + Send>>>,
 }
 
@@ -52,6 +56,7 @@ impl Asking {
             client,
             patience,
             number: None,
+            vigil: None,
             acquiring: Some(Box::pin(async move {
                 match patience {
                     Patience::Pool => own.acquire().await,
@@ -59,6 +64,30 @@ impl Asking {
                     Patience::Until(deadline) => own.acquire_until(deadline.into_std()).await,
                 }
             })),
+        }
+    }
+
+    pub(super) fn client(&self) -> usize {
+        self.client
+    }
+
+    /// When it must be granted, or ends.
+    pub(super) fn due(&self) -> Option<Instant> {
+        let world = self.sim.world();
+        world.asks.get(&self.number?)?.due
+    }
+
+    /// From now on any task may poll it.
+    pub(super) fn orphan(&self) {
+        self.sim.world().astray = true;
+    }
+
+    /// From now on it belongs to this client.
+    pub(super) fn join_client(&mut self, client: usize) {
+        self.client = client;
+        let mut world = self.sim.world();
+        if let Some(ask) = self.number.and_then(|number| world.asks.get_mut(&number)) {
+            ask.client = client;
         }
     }
 
@@ -93,7 +122,10 @@ impl Asking {
             client: self.client,
             began: world.tick,
             deadline,
+            due: deadline,
+            left_at: None,
             dozing: false,
+            again: false,
         };
         world.asks.insert(number, ask);
         before
@@ -110,19 +142,27 @@ impl Asking {
         };
         world.line.insert(place, number);
     }
-}
 
-impl Future for Asking {
-    type Output = Acquired;
-
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Acquired> {
+    /// A poll, with the last waker or with another one for the same task.
+    fn poll_once(&mut self, task: &Waker) -> Poll<Acquired> {
         let first = self.number.is_none().then(|| self.begin());
         let number = self.number.unwrap_or_default();
+        let (refuses, found_dead) = {
+            let mut world = self.sim.world();
+            world.vigils.remove(&number);
+            (world.refuses(), world.found_dead)
+        };
+        let vigil = Vigil::next(self.vigil.take(), &self.sim, task);
+        let waker = vigil.waker();
+        self.vigil = Some(vigil.clone());
         let acquiring = self
             .acquiring
             .as_mut()
             .expect("an acquire is not polled after its end");
-        let polled = acquiring.as_mut().poll(context);
+        let polled = {
+            let _calling = Calling::begin(&self.sim);
+            acquiring.as_mut().poll(&mut Context::from_waker(&waker))
+        };
         let waits = matches!(
             polled,
             Poll::Pending | Poll::Ready(Err(AcquireError::TimedOut(_)))
@@ -131,28 +171,80 @@ impl Future for Asking {
         if joined {
             self.join(number);
         }
-        if let Poll::Ready(acquired) = &polled {
-            self.acquiring = None;
-            let at_once = first.filter(|_| !joined);
-            ended(&self.sim, &self.pool, number, at_once, acquired);
+        match &polled {
+            Poll::Pending => {
+                let mut world = self.sim.world();
+                world.vigils.insert(number, vigil);
+                let again = found_dead < world.found_dead;
+                let due = world.asks.get_mut(&number).and_then(|ask| {
+                    ask.again |= again;
+                    ask.due
+                });
+                world.expect(
+                    due.is_none_or(|due| now() < due),
+                    format_args!("O4: ask {number} was polled after its deadline, and goes on"),
+                );
+            }
+            Poll::Ready(acquired) => {
+                self.acquiring = None;
+                let at_once = first.filter(|_| !joined);
+                ended(&self.sim, &self.pool, number, at_once, refuses, acquired);
+            }
         }
         polled
     }
 }
 
+impl Future for Asking {
+    type Output = Acquired;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Acquired> {
+        let spurious = {
+            let rng = &mut self.sim.world().rngs.wakers;
+            if rng.u8(0..100) < self.sim.plan.spurious {
+                rng.u8(1..=2)
+            } else {
+                0
+            }
+        };
+        for _ in 0..spurious {
+            let polled = self.poll_once(context.waker());
+            if polled.is_ready() {
+                return polled;
+            }
+        }
+        self.poll_once(context.waker())
+    }
+}
+
 impl Drop for Asking {
     fn drop(&mut self) {
-        if self.acquiring.take().is_none() {
+        let Some(acquiring) = self.acquiring.take() else {
             return;
-        }
-        let mut world = self.sim.world();
+        };
         let Some(number) = self.number else { return };
-        world.note(Name(self.client), format_args!("ask {number}: gives up"));
-        world.asks.remove(&number);
-        if let Some(place) = world.line.iter().position(|other| *other == number) {
-            world.line.remove(place);
-            world.counted.cancelled += 1;
+        {
+            let mut world = self.sim.world();
+            world.note(Name(self.client), format_args!("ask {number}: gives up"));
+            world.vigils.remove(&number);
+            let ask = world.asks.remove(&number);
+            if let Some(place) = world.line.iter().position(|other| *other == number) {
+                world.line.remove(place);
+                world.counted.cancelled += 1;
+                let late = ask.is_some_and(|ask| ask.due.is_some_and(|due| due <= now()));
+                world.counted.cancelled_late += u64::from(late);
+            }
         }
+        let _calling = Calling::begin(&self.sim);
+        drop(acquiring);
+    }
+}
+
+impl std::fmt::Debug for Asking {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Asking")
+            .field("number", &self.number)
+            .finish_non_exhaustive()
     }
 }
 
@@ -186,10 +278,12 @@ pub(super) async fn give_back(sim: &Sim, client: usize, lease: SimLease, end: En
     } else {
         end
     };
-    note_end(sim, client, &lease, end);
     match end {
-        End::Dropped => drop(lease),
+        End::Dropped | End::Discarded | End::Detached | End::Forgotten => {
+            give_back_now(sim, client, lease, end);
+        }
         End::Released(polls) => {
+            note_end(sim, client, &lease, end);
             let done = cut(polls, Lease::release(lease)).await;
             let how = if done.is_some() {
                 "is done"
@@ -198,6 +292,15 @@ pub(super) async fn give_back(sim: &Sim, client: usize, lease: SimLease, end: En
             };
             sim.note(Name(client), format_args!("the release {how}"));
         }
+    }
+}
+
+/// The ways that need no waiting.
+pub(super) fn give_back_now(sim: &Sim, client: usize, lease: SimLease, end: End) {
+    note_end(sim, client, &lease, end);
+    let _calling = Calling::begin(sim);
+    match end {
+        End::Dropped | End::Released(_) => drop(lease),
         End::Discarded => Lease::discard(lease),
         End::Detached => {
             let serial = lease.serial;

@@ -1,19 +1,22 @@
 //! What a client does: acquires in every manner, holds, nests, gives up, and turns the knobs of the whole pool.
 
-use std::future::{Future, poll_fn};
+use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::{Pin, pin};
+use std::pin::Pin;
 use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
 use cenote::Pool;
 use fastrand::Rng;
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{Instant, sleep};
 
 use super::backend::SimManager;
 use super::client::{Asking, End, Patience, SimLease, give_back};
+use super::knobs::{self, Knob, resized};
+use super::meddle::Calling;
 use super::outcome::{Acquired, Before, ended};
+use super::waits::{GivesUp, poll_once, wait};
 use super::world::{Ask, Name, Sim};
 use crate::backend::{Call, explode};
 use crate::rig::cut;
@@ -25,18 +28,6 @@ pub(super) struct Client {
     pub(super) rng: Rng,
     /// When the play began.
     pub(super) began: Instant,
-}
-
-/// When a client gives up an acquire.
-#[derive(Clone, Copy, Debug)]
-enum GivesUp {
-    Never,
-    AfterPolls(usize),
-    After(Duration),
-    /// It does not poll for so long, and then does.
-    Dozes(Duration),
-    /// It does not poll for so long, and then drops it.
-    DozesOff(Duration),
 }
 
 impl Client {
@@ -52,6 +43,8 @@ impl Client {
                 self.control().await;
             } else if self.rng.u8(0..6) == 0 {
                 self.try_once().await;
+            } else if self.rng.u8(0..8) == 0 {
+                self.visit().await;
             } else if self.sim.plan.blind > 0 && self.rng.bool() {
                 self.bustle().await;
             } else {
@@ -108,16 +101,55 @@ impl Client {
             7 => Patience::Until(self.began),
             _ => Patience::For(self.pause() * 2 + Duration::from_micros(self.rng.u64(0..=1500))),
         };
-        let gives_up = match self.rng.u8(0..12) {
+        let gives_up = match self.rng.u8(0..16) {
             0..=1 => GivesUp::AfterPolls(self.rng.usize(0..4)),
             2 => GivesUp::After(self.pause()),
             3 => GivesUp::Dozes(self.pause()),
             4 => GivesUp::DozesOff(self.pause()),
+            5 => GivesUp::Restless(self.pause()),
+            6 if self.sim.plan.meddle > 0 => GivesUp::LeftBehind,
             _ => GivesUp::Never,
         };
-        let asking = Asking::new(&self.sim, &self.pool, self.me, patience);
-        if let Some(Ok(lease)) = wait(asking, gives_up).await {
+        let asking = Box::pin(Asking::new(&self.sim, &self.pool, self.me, patience));
+        let acquired = match gives_up {
+            GivesUp::LeftBehind => self.leave_behind(asking).await,
+            _ => wait(asking, gives_up).await,
+        };
+        if let Some(Ok(lease)) = acquired {
             self.use_it(lease, depth).await;
+        }
+    }
+
+    async fn leave_behind(&self, mut asking: Pin<Box<Asking>>) -> Option<Acquired> {
+        match poll_once(&mut asking).await {
+            Poll::Ready(acquired) => Some(acquired),
+            Poll::Pending => {
+                asking.doze(true);
+                asking.orphan();
+                self.note("leaves it behind");
+                self.sim.leave_behind(asking);
+                None
+            }
+        }
+    }
+
+    /// Minds an acquire that another client left behind.
+    async fn visit(&mut self) {
+        let Some(mut asking) = self.sim.adopt() else {
+            return;
+        };
+        if self.rng.u8(0..4) == 0 {
+            return drop(asking);
+        }
+        self.note("takes up what was left behind");
+        asking.doze(false);
+        asking.join_client(self.me);
+        let gives_up = match self.rng.bool() {
+            true => GivesUp::Restless(self.pause()),
+            false => GivesUp::AfterPolls(self.rng.usize(1..4)),
+        };
+        if let Some(Ok(lease)) = wait(asking, gives_up).await {
+            self.use_it(lease, 0).await;
         }
     }
 
@@ -132,12 +164,20 @@ impl Client {
                 client: self.me,
                 began: world.tick,
                 deadline: None,
+                due: None,
+                left_at: None,
                 dozing: false,
+                again: false,
             };
             world.asks.insert(number, ask);
             number
         };
-        let lease = match self.pool.try_acquire() {
+        let refuses = self.sim.world().refuses();
+        let tried = {
+            let _calling = Calling::begin(&self.sim);
+            self.pool.try_acquire()
+        };
+        let lease = match tried {
             Ok(None) => {
                 self.sim.world().asks.remove(&number);
                 return self.note(format_args!("ask {number}: finds nothing"));
@@ -145,7 +185,7 @@ impl Client {
             Ok(Some(lease)) => Ok(lease),
             Err(error) => Err(error),
         };
-        ended(&self.sim, &self.pool, number, Some(before), &lease);
+        ended(&self.sim, &self.pool, number, Some(before), refuses, &lease);
         if let Ok(lease) = lease {
             self.use_it(lease, 0).await;
         }
@@ -191,23 +231,22 @@ impl Client {
                 self.note(format_args!("invalidates over {over:?}"));
                 self.pool.invalidate_over(over);
             }
-            5 => self.suspend(),
-            6 => self.resume(),
+            5 => self.knob(Knob::Suspend),
+            6 => self.knob(Knob::Resume),
             7 => self.retain(),
-            8 => self.knob("activates", Pool::activate),
-            9 => self.knob("deactivates", Pool::deactivate),
-            10 => self.knob("lets it recover", Pool::recover),
-            11 => self.knob("pauses the upkeep", Pool::pause_upkeep),
-            12 => self.knob("resumes the upkeep", Pool::resume_upkeep),
+            8 => self.knob(Knob::Activate),
+            9 => self.knob(Knob::Deactivate),
+            10 => self.knob(Knob::Recover),
+            11 => self.knob(Knob::PauseUpkeep),
+            12 => self.knob(Knob::ResumeUpkeep),
             13 => self.warm().await,
-            _ if self.sim.plan.may_close => self.close(),
+            _ if self.sim.plan.may_close => self.knob(Knob::Close),
             _ => self.look(),
         }
     }
 
-    fn knob(&self, what: &str, turn: fn(&Pool<SimManager>)) {
-        self.note(what);
-        turn(&self.pool);
+    fn knob(&self, knob: Knob) {
+        knobs::turn(&self.sim, &self.pool, Name(self.me), knob);
     }
 
     fn resize(&mut self) {
@@ -226,23 +265,6 @@ impl Client {
             world.invalidated_at = world.tick;
         }
         self.pool.invalidate();
-    }
-
-    fn close(&self) {
-        self.knob("closes", Pool::close);
-        self.sim.world().closed = true;
-    }
-
-    fn suspend(&self) {
-        self.note("suspends");
-        self.pool.suspend();
-        self.sim.world().suspended = true;
-    }
-
-    fn resume(&self) {
-        self.note("resumes");
-        self.sim.world().suspended = false;
-        self.pool.resume();
     }
 
     fn retain(&mut self) {
@@ -282,50 +304,16 @@ impl Client {
     fn look(&self) {
         let pool = self.pool.downgrade().upgrade();
         let leases = self.pool.leases().len();
-        let own = self.sim.world().leases.len();
-        self.sim
-            .world()
-            .expect(leases == own, "O5: the holders are not those who hold");
+        let mut world = self.sim.world();
+        let (own, line) = (world.leases.len(), world.line.len());
+        world.expect(
+            (own..=own + line).contains(&leases),
+            "O5: the holders are not those who hold, or were granted something",
+        );
+        drop(world);
         self.sim
             .world()
             .expect(pool.is_some(), "a pool with a handle is gone");
         self.note(format_args!("looks: {}", self.pool.health()));
     }
-}
-
-/// What existed when it shrank may stay until it comes home.
-pub(super) fn resized(sim: &Sim, pool: &Pool<SimManager>, to: usize) {
-    let status = pool.status();
-    let mut world = sim.world();
-    world.max_size = to;
-    world.cap = to.max(status.total + status.closing);
-    world.expect(
-        status.idle == 0 || status.total <= to,
-        format_args!("O1: shrunk to {to}, and {} are idle", status.idle),
-    );
-}
-
-async fn wait(asking: Asking, gives_up: GivesUp) -> Option<Acquired> {
-    match gives_up {
-        GivesUp::Never => Some(asking.await),
-        GivesUp::AfterPolls(polls) => cut(polls, asking).await,
-        GivesUp::After(limit) => timeout(limit, asking).await.ok(),
-        GivesUp::Dozes(pause) => doze(asking, pause, true).await,
-        GivesUp::DozesOff(pause) => doze(asking, pause, false).await,
-    }
-}
-
-async fn doze(asking: Asking, pause: Duration, wakes: bool) -> Option<Acquired> {
-    let mut asking = pin!(asking);
-    let once = poll_fn(|context| Poll::Ready(asking.as_mut().poll(context))).await;
-    if let Poll::Ready(acquired) = once {
-        return Some(acquired);
-    }
-    asking.doze(true);
-    sleep(pause).await;
-    if !wakes {
-        return None;
-    }
-    asking.doze(false);
-    Some(asking.await)
 }

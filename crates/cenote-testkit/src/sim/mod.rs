@@ -9,28 +9,37 @@
 //!   outlives a shrink that it is in the way of.
 //! - **O2 one holder** per resource, and none while a callback looks at it.
 //! - **O3 first come, first served**, and no barging.
-//! - **O4 deadlines**: an acquire ends by its deadline and one tick of the timer, and runs out of time not before.
+//! - **O4 deadlines**: an acquire ends by its deadline and one tick of the timer, and runs out of time not before. One that is not polled is
+//!   granted nothing after its deadline, and what it did not claim by then is taken back.
 //! - **O5 books**: a status adds up, its counters agree with what the clients counted and the observer was told, and none goes backwards.
 //! - **O6 fit**: nothing dirty, broken, refused, unproven, invalidated, expired or worn is lent; nothing is lent by a pool that is closed,
-//!   suspended or inactive, and no more than `probes` by one that recovers.
+//!   suspended or inactive, and no more than `probes` by one that recovers. A refusal is true: the pool was closed or inactive.
 //! - **O7 rest**: when nobody has anything to do, no owed work lies about, nobody who was served is asleep, and nobody waits for what
 //!   could be had.
 //! - **O8 end**: when the faults stop, the pool is back to full service within one back-off; when it is closed, nothing is left. No
 //!   resource goes without a close.
+//! - **O9 wakes**: the waker of the last poll of every pending acquire is queued in the pool once, or was woken since. No other is queued.
 //!
 //! [`play`] checks them at every step (`oracle.rs`, `outcome.rs`) and at the end (`finale.rs`). But whoever looks at a pool closes its trays:
-//! so in most plays nobody looks at most steps, and clients come and go in a row.
+//! so in most plays nobody looks at most steps, and clients come and go in a row. O9 is checked at every step, and whenever the pool calls
+//! an observer or its manager.
+//!
+//! User code may come back into the pool from there, or from a waker (`meddle.rs`): to the pool that is another thread that comes between.
 
 mod backend;
 mod client;
 mod doings;
 mod faults;
 mod finale;
+mod knobs;
+mod meddle;
 mod oracle;
 mod outcome;
 mod panics;
 mod plan;
 mod scheduler;
+mod waits;
+mod wakes;
 mod world;
 
 use std::fmt;

@@ -6,6 +6,7 @@ use cenote::{BreakerState, OnOpenError, Pool, Status};
 
 use super::backend::SimManager;
 use super::plan::Lie;
+use super::wakes;
 use super::world::{Counted, Sim, World, now};
 
 /// The granularity of the runtime's timers.
@@ -14,6 +15,7 @@ pub(super) const TICK: Duration = Duration::from_millis(1);
 /// Between two steps, if somebody looks.
 pub(super) fn check(sim: &Sim, pool: &Pool<SimManager>) {
     sim.world().tick += 1;
+    wakes::check(sim, pool);
     if sim.looks() {
         inspect(sim, pool);
     }
@@ -52,13 +54,16 @@ fn check_books(world: &mut World, status: &Status) {
     let counted = Counted {
         acquired: status.acquired,
         waited: status.waited,
-        timed_out: status.timed_out,
-        cancelled: status.cancelled,
+        // These two are judged below.
+        timed_out: world.counted.timed_out,
+        cancelled: world.counted.cancelled,
+        cancelled_late: world.counted.cancelled_late,
         released: status.released,
         discarded: status.discarded,
         detached: status.detached,
     };
     let own = world.counted;
+    check_ends(world, status);
     world.expect(
         counted == own,
         format_args!("O5: the pool counts {counted:?}, the clients {own:?}"),
@@ -83,6 +88,32 @@ fn check_books(world: &mut World, status: &Status) {
     let before = world.seen.take();
     let backwards = before.is_some_and(|before| goes_backwards(&before, status));
     world.expect(!backwards, "O5: a counter went backwards");
+}
+
+/// A deadline passes also for an acquire that is not polled: the pool has counted a timeout that its client does not know yet, or never
+/// will.
+fn check_ends(world: &mut World, status: &Status) {
+    let own = world.counted;
+    let asks = world
+        .line
+        .iter()
+        .filter_map(|number| world.asks.get(number));
+    let overdue = asks.filter(|ask| ask.due.is_some_and(|due| due <= now()));
+    let unknown = overdue.count() as u64;
+    let late = own.cancelled_late;
+    let timed_out = own.timed_out..=own.timed_out + late + unknown;
+    let cancelled = own.cancelled - late..=own.cancelled;
+    let ended = own.timed_out + own.cancelled;
+    let holds = timed_out.contains(&status.timed_out)
+        && cancelled.contains(&status.cancelled)
+        && (ended..=ended + unknown).contains(&(status.timed_out + status.cancelled));
+    world.expect(
+        holds,
+        format_args!(
+            "O5: the pool counts {} timed out and {} cancelled, the clients {own:?}",
+            status.timed_out, status.cancelled
+        ),
+    );
 }
 
 fn goes_backwards(before: &Status, after: &Status) -> bool {
@@ -147,6 +178,8 @@ fn check_probes(sim: &Sim, world: &mut World) {
 
 /// O7: nobody has anything to do, and the clock is about to jump.
 pub(super) fn check_rest(sim: &Sim, pool: &Pool<SimManager>) {
+    wakes::check(sim, pool);
+    wakes::check_rest(sim, pool);
     if !sim.world().turns.are_over() || !sim.looks() {
         return;
     }
@@ -170,6 +203,11 @@ pub(super) fn check_rest(sim: &Sim, pool: &Pool<SimManager>) {
     world.expect(
         world.line.len() <= status.waiting + dozing,
         "O7: somebody was served or turned away, and was not woken",
+    );
+    let unclaimed = status.in_use.saturating_sub(world.leases.len());
+    world.expect(
+        unclaimed <= wakes::may_be_unclaimed(world),
+        "O4: a grant that was not claimed in time was not taken back",
     );
     if !world.suspended {
         check_no_idle_hands(sim, world, &status, status.waiting.min(allowance));

@@ -27,6 +27,24 @@ impl Before {
     }
 }
 
+/// Why the pool lends nothing at some moment, not even what was granted before.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Refuses {
+    pub(super) closed: bool,
+    /// Since when the breaker is inactive.
+    pub(super) inactive: Option<u64>,
+}
+
+/// Open errors.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Failures {
+    pub(super) all: u64,
+    /// A waiter was in line.
+    pub(super) must_be_heard: u64,
+    /// A client was told.
+    pub(super) heard: u64,
+}
+
 fn waiting(sim: &Sim, pool: &Pool<SimManager>) -> usize {
     if sim.looks() {
         pool.status().waiting
@@ -35,18 +53,20 @@ fn waiting(sim: &Sim, pool: &Pool<SimManager>) -> usize {
     }
 }
 
-/// An acquire has ended. `at_once` if it never was in line.
+/// An acquire has ended. `at_once` if it never was in line; `refuses` is of the moment before the last poll.
 pub(super) fn ended(
     sim: &Sim,
     pool: &Pool<SimManager>,
     number: u64,
     at_once: Option<Before>,
+    refuses: Refuses,
     acquired: &Acquired,
 ) {
-    let waiting = waiting(sim, pool);
+    // In the middle of another call the line of the clients lags behind.
+    let meddling = sim.world().meddling;
+    let waiting = if meddling { 0 } else { waiting(sim, pool) };
     let mut world = sim.world();
     let world = &mut *world;
-    let closed = world.closed;
     let Some(ask) = world.asks.remove(&number) else {
         return world.broke("an acquire ended twice");
     };
@@ -59,8 +79,10 @@ pub(super) fn ended(
         world.line.remove(place);
         let in_turn = matches!(acquired, Ok(_) | Err(AcquireError::Open { .. }));
         let behind = world.line.len() - place;
+        let ahead = world.line[..place].iter();
+        let again = ahead.filter(|other| world.asks[other].again).count();
         world.expect(
-            !in_turn || waiting <= behind,
+            !in_turn || waiting <= behind + again,
             format_args!(
                 "O3: ask {number} was served before its turn: {waiting} wait, {behind} came later"
             ),
@@ -72,9 +94,14 @@ pub(super) fn ended(
     match acquired {
         Ok(lease) => {
             world.counted.acquired += 1;
-            world.expect(!closed, "O6: lent by a pool that is closed");
+            world.expect(!refuses.closed, "O6: lent by a pool that is closed");
+            let inactive = world.inactive && refuses.inactive == Some(world.inactive_at);
+            world.expect(!inactive, "O6: lent by a pool that is inactive");
+            if place.is_some() {
+                check_granted_in_time(sim, world, number, ask);
+            }
             world.expect(
-                !(holds && config.nested == Nested::Deny),
+                !(holds && !world.astray && config.nested == Nested::Deny),
                 "O6: a nested acquire was not denied",
             );
             check_fit(sim, world, ask, lease);
@@ -87,9 +114,13 @@ pub(super) fn ended(
             world.counted.timed_out += 1;
             world.expect(place.is_some(), "O4: out of time, and never in line");
         }
-        Err(AcquireError::Closed { .. }) => world.expect(closed, "told of a close that was none"),
+        Err(AcquireError::Closed { .. }) => {
+            let began = world.closing_began;
+            world.expect(began, "O6: told of a close that was none");
+        }
+        Err(AcquireError::Unavailable { .. }) => check_unavailable(sim, world, number, ask),
         Err(AcquireError::Open { .. }) => {
-            world.failures.1 += 1;
+            world.failures.heard += 1;
             world.expect(
                 config.on_open_error == OnOpenError::Fail,
                 "an open's error reached a caller, though it is retried",
@@ -100,7 +131,7 @@ pub(super) fn ended(
             "rejected without a limit",
         ),
         Err(AcquireError::Nested { .. }) => world.expect(
-            holds && config.nested == Nested::Deny,
+            (holds || world.astray) && config.nested == Nested::Deny,
             "denied as nested, and holds nothing",
         ),
         Err(_) => {}
@@ -136,6 +167,31 @@ fn check_deadline(sim: &Sim, world: &mut World, ask: Ask, acquired: &Acquired) {
             "O4: out of time without a deadline",
         ),
     }
+}
+
+/// O4: a grant that was made after the deadline is none. One that was made before may be claimed until it is taken back.
+fn check_granted_in_time(sim: &Sim, world: &mut World, number: u64, ask: Ask) {
+    let granted = ask.left_at.unwrap_or_else(now);
+    let due = ask.due.map(|due| match sim.tells(Lie::EarlyDue) {
+        true => due - TICK * 1000,
+        false => due,
+    });
+    world.expect(
+        due.is_none_or(|due| granted < due),
+        format_args!("O4: ask {number} was granted a resource after its deadline"),
+    );
+}
+
+/// O6: the breaker was inactive at some time during the acquire.
+fn check_unavailable(sim: &Sim, world: &mut World, number: u64, ask: Ask) {
+    let inactive = world.inactive
+        || world.tripping
+        || world.deactivating > 0
+        || world.inactive_at >= ask.began;
+    world.expect(
+        inactive && !sim.tells(Lie::NeverInactive),
+        format_args!("O6: ask {number} was told of an inactive breaker, and it was active"),
+    );
 }
 
 /// O6.

@@ -22,6 +22,12 @@ pub enum Lie {
     WrongOrder,
     /// The oracle is told that every deadline is earlier than it is.
     EarlyDeadline,
+    /// The oracle looks for other wakers than those of the last polls.
+    LostWaker,
+    /// The oracle is told that every grant came a second later than it did.
+    EarlyDue,
+    /// The oracle is told that the breaker was always active.
+    NeverInactive,
 }
 
 #[derive(Clone, Debug)]
@@ -51,6 +57,10 @@ pub(super) struct Plan {
     pub(super) may_forget: bool,
     /// The last handle is dropped, instead of a close.
     pub(super) ends_by_drop: bool,
+    /// Of 100 times, how often user code that the pool calls comes back into it.
+    pub(super) meddle: u8,
+    /// Of 100 polls of an acquire, how many are followed by another for no reason.
+    pub(super) spurious: u8,
 }
 
 impl Plan {
@@ -76,10 +86,14 @@ impl Plan {
             may_close: rng.u8(0..8) == 0,
             may_forget: rng.u8(0..8) == 0,
             ends_by_drop: rng.u8(0..4) == 0,
+            meddle: 0,
+            spurious: 0,
         };
         if plan.blind > 0 && rng.u8(0..4) != 0 {
             plan.go_by_tray(rng);
         }
+        plan.meddle = one_of(rng, &[0, 2, 10, 40]);
+        plan.spurious = one_of(rng, &[0, 5, 50]);
         plan
     }
 

@@ -40,6 +40,7 @@ pub(super) fn run(sim: &Arc<Sim>) {
         let pool = build(sim);
         sim.watch(&pool);
         play(sim, pool).await;
+        sim.abandon_orphans();
         sim.world().end();
     });
 }
@@ -108,6 +109,7 @@ async fn turns(sim: &Arc<Sim>, pool: &Pool<SimManager>) {
     poll_fn(|context| {
         oracle::check(sim, pool);
         let mut world = sim.world();
+        world.tripping = false;
         if let Some(panic) = panics::seen() {
             world.broke(format_args!("a panic: {panic}"));
         }

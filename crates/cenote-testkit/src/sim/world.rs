@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Write};
+use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::task::Waker;
 use std::time::Duration;
@@ -11,13 +12,18 @@ use fastrand::Rng;
 use tokio::time::Instant;
 
 use super::backend::SimManager;
+use super::client::Asking;
+use super::outcome::{Failures, Refuses};
 use super::plan::{Lie, Plan};
+use super::wakes::Vigil;
 
 /// One play: its plan, and its world.
 #[derive(Debug)]
 pub(super) struct Sim {
     pub(super) plan: Plan,
     world: Mutex<World>,
+    /// Acquires that were polled and then left behind: any client may poll or drop them.
+    orphans: Mutex<Vec<Pin<Box<Asking>>>>,
     /// What is played, for those whom the pool calls.
     watched: OnceLock<WeakPool<SimManager>>,
 }
@@ -42,15 +48,20 @@ pub(super) struct World {
 
     // The clients' side.
     pub(super) asks: BTreeMap<u64, Ask>,
+    /// The wakers of those that are pending, and not being polled.
+    pub(super) vigils: BTreeMap<u64, Vigil>,
     pub(super) last_ask: u64,
     /// Who is in line or was served and does not know yet, in the order of arrival.
     pub(super) line: Vec<u64>,
     pub(super) leases: Vec<Held>,
     pub(super) counted: Counted,
+    /// An acquire was left behind, so a lease may be in other hands than those of the task that asked for it.
+    pub(super) astray: bool,
+    /// How often a resource was found dead when it was lent or returned.
+    pub(super) found_dead: u64,
     /// How many acquires and returns the observer was told of.
     pub(super) told: (u64, u64),
-    /// Open errors that somebody in line had to hear of, and that somebody heard of.
-    pub(super) failures: (u64, u64),
+    pub(super) failures: Failures,
     /// The last open that ended has failed.
     pub(super) failing: bool,
 
@@ -58,13 +69,28 @@ pub(super) struct World {
     pub(super) max_size: usize,
     pub(super) cap: usize,
     pub(super) closed: bool,
+    /// It is closed, or about to be.
+    pub(super) closing_began: bool,
     pub(super) suspended: bool,
     /// The breaker is, and nothing is lent.
     pub(super) inactive: bool,
+    /// When the breaker was last told to be inactive, or not to be any more.
+    pub(super) inactive_at: u64,
+    /// Calls that make it inactive.
+    pub(super) deactivating: usize,
+    /// The strategy said that it should be, in this step.
+    pub(super) tripping: bool,
     pub(super) invalidated_at: u64,
     /// When it last began to recover, if it does.
     pub(super) recovering_since: Option<u64>,
     pub(super) seen: Option<Status>,
+
+    // User code that comes back.
+    /// Calls of the pool that are under way.
+    pub(super) calls: usize,
+    /// Wakers that are being woken.
+    pub(super) waking: usize,
+    pub(super) meddling: bool,
 }
 
 /// What the backend knows of a resource.
@@ -85,9 +111,16 @@ pub(super) struct Ask {
     pub(super) client: usize,
     /// The tick of its first poll.
     pub(super) began: u64,
+    /// By when it must end. Later than what was asked for, if its client did not poll it.
     pub(super) deadline: Option<Instant>,
+    /// By when it must be granted.
+    pub(super) due: Option<Instant>,
+    /// When it was out of the line, at the latest.
+    pub(super) left_at: Option<Instant>,
     /// Its client does not poll it, on purpose.
     pub(super) dozing: bool,
+    /// It was granted a dead resource, and is in line again.
+    pub(super) again: bool,
 }
 
 /// A lease that is out.
@@ -107,6 +140,8 @@ pub(super) struct Counted {
     pub(super) waited: u64,
     pub(super) timed_out: u64,
     pub(super) cancelled: u64,
+    /// Of those, the ones that ended after their deadline: the pool may have counted a timeout.
+    pub(super) cancelled_late: u64,
     pub(super) released: u64,
     pub(super) discarded: u64,
     pub(super) detached: u64,
@@ -117,6 +152,8 @@ pub(super) struct Rngs {
     pub(super) backend: Rng,
     pub(super) order: Rng,
     pub(super) looks: Rng,
+    pub(super) wakers: Rng,
+    pub(super) meddle: Rng,
 }
 
 /// Whose turn it is.
@@ -152,6 +189,8 @@ impl Sim {
                 backend: Rng::with_seed(seed ^ 0xBACE),
                 order: Rng::with_seed(seed ^ 0x0DE5),
                 looks: Rng::with_seed(seed ^ 0x100C),
+                wakers: Rng::with_seed(seed ^ 0x3A4E),
+                meddle: Rng::with_seed(seed ^ 0x3EDD),
             },
             turns: Turns {
                 ready: (0..clients).collect(),
@@ -168,6 +207,7 @@ impl Sim {
         Arc::new(Self {
             plan,
             world: Mutex::new(world),
+            orphans: Mutex::default(),
             watched: OnceLock::new(),
         })
     }
@@ -191,6 +231,36 @@ impl Sim {
         self.world().note(who, what);
     }
 
+    /// From now on its client does not mind it.
+    pub(super) fn leave_behind(&self, asking: Pin<Box<Asking>>) {
+        self.orphans().push(asking);
+    }
+
+    /// Takes one of those that were left behind.
+    pub(super) fn adopt(&self) -> Option<Pin<Box<Asking>>> {
+        let mut orphans = self.orphans();
+        let count = orphans.len();
+        if count == 0 {
+            return None;
+        }
+        let place = self.world().rngs.wakers.usize(..count);
+        Some(orphans.swap_remove(place))
+    }
+
+    /// Takes all of them.
+    pub(super) fn all_orphans(&self) -> Vec<Pin<Box<Asking>>> {
+        std::mem::take(&mut *self.orphans())
+    }
+
+    /// Drops all of them. Not under their lock, because a drop calls the pool.
+    pub(super) fn abandon_orphans(&self) {
+        drop(self.all_orphans());
+    }
+
+    fn orphans(&self) -> MutexGuard<'_, Vec<Pin<Box<Asking>>>> {
+        self.orphans.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Does somebody look at the pool now?
     pub(super) fn looks(&self) -> bool {
         self.world().rngs.looks.u8(0..100) >= self.plan.blind
@@ -208,6 +278,7 @@ impl Sim {
 
     /// The story, how many steps it has, and what was broken. The world is emptied: a forgotten lease keeps it for ever.
     pub(super) fn conclude(&self) -> (String, usize, Option<String>) {
+        self.abandon_orphans();
         let world = std::mem::take(&mut *self.world());
         self.world().story.over = true;
         let story = &world.story;
@@ -268,6 +339,13 @@ impl World {
     /// As far as the clients and the observer know.
     pub(super) fn lends(&self) -> bool {
         !self.closed && !self.suspended && !self.inactive
+    }
+
+    pub(super) fn refuses(&self) -> Refuses {
+        Refuses {
+            closed: self.closed,
+            inactive: self.inactive.then_some(self.inactive_at),
+        }
     }
 
     pub(super) fn is_broken(&self) -> bool {

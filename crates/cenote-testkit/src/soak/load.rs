@@ -11,6 +11,7 @@ use tokio::runtime::Handle;
 use tokio::task::{JoinHandle, yield_now};
 use tokio::time::{sleep, timeout};
 
+use super::duel::{DUELISTS, doze, duelist, select};
 use super::pools::{MAKERS, MS, Pools, Soaked};
 use super::resource::Flaky;
 
@@ -33,15 +34,15 @@ type Role = &'static str;
 
 /// What each of them sees.
 #[derive(Clone)]
-struct Scene {
-    pools: Arc<Pools>,
+pub(super) struct Scene {
+    pub(super) pools: Arc<Pools>,
     stop: Arc<AtomicBool>,
     /// To a thread without a runtime, which drops what it gets.
-    elsewhere: Sender<Held>,
+    pub(super) elsewhere: Sender<Held>,
 }
 
 impl Scene {
-    fn goes_on(&self) -> bool {
+    pub(super) fn goes_on(&self) -> bool {
         !self.stop.load(Ordering::Relaxed)
     }
 }
@@ -61,8 +62,10 @@ impl Load {
         tasks.extend(
             (0..FOUNDERS).map(|maker| ("founds", handle.spawn(founder(scene.clone(), maker)))),
         );
+        let duelists = FOUNDERS..FOUNDERS + DUELISTS;
+        tasks.extend(duelists.map(|maker| ("duels", handle.spawn(duelist(scene.clone(), maker)))));
         let mut threads = vec![("drops", thread::spawn(move || drop_all(&held)))];
-        threads.extend((FOUNDERS..MAKERS).map(|maker| {
+        threads.extend((FOUNDERS + DUELISTS..MAKERS).map(|maker| {
             let scene = scene.clone();
             ("blocks", thread::spawn(move || block(&scene, maker)))
         }));
@@ -100,7 +103,7 @@ fn drop_all(held: &Receiver<Held>) {
 }
 
 /// Mostly too short.
-fn patience() -> Duration {
+pub(super) fn patience() -> Duration {
     let micros = [0, 50, 300, 2_000, 20_000];
     Duration::from_micros(micros[fastrand::usize(..micros.len())])
 }
@@ -126,7 +129,7 @@ async fn user(scene: Scene) {
 /// One thing that a user can do. What fails here fails by order of the backend, and is the pool's business.
 async fn use_once(scene: &Scene) {
     let pool = scene.pools.any();
-    let what = fastrand::u8(0..24);
+    let what = fastrand::u8(0..26);
     match what {
         0 => drop(timeout(patience(), pool.acquire()).await),
         1 => return abort(pool).await,
@@ -138,9 +141,20 @@ async fn use_once(scene: &Scene) {
             let _ = (pool.leases(), pool.health(), pool.status());
             pool.retain(|_| fastrand::u8(..) > 100);
         }
+        11 => return doze(scene, pool).await,
         _ => {}
     }
-    let Ok(mut lease) = pool.acquire_timeout(patience()).await else {
+    let limit = patience();
+    let watch = &scene.pools.watch;
+    let acquired = if what == 12 {
+        let own = pool.clone();
+        let acquiring = Box::pin(async move { own.acquire_timeout(limit).await });
+        watch.time(pool, "selects", limit, select(acquiring)).await
+    } else {
+        let acquiring = pool.acquire_timeout(limit);
+        watch.time(pool, "uses", limit, acquiring).await
+    };
+    let Some(Ok(mut lease)) = acquired else {
         return;
     };
     if lease.use_it().is_err() {
@@ -180,7 +194,7 @@ async fn abort(pool: &Soaked) {
 async fn governor(scene: Scene) {
     while scene.goes_on() {
         let pool = scene.pools.any();
-        match fastrand::u8(0..7) {
+        match fastrand::u8(0..8) {
             0 => {
                 // Refused if `min_size` and `min_idle` do not fit.
                 let _ = pool.resize(fastrand::usize(1..20));
@@ -202,9 +216,14 @@ async fn governor(scene: Scene) {
                 hold().await;
                 pool.recover();
             }
+            6 => {
+                pool.deactivate();
+                hold().await;
+                pool.activate();
+            }
             _ => pool.activate(),
         }
-        sleep(MS.mul_f64(3.0 * fastrand::f64())).await;
+        sleep(MS.mul_f64(2.0 * fastrand::f64())).await;
     }
 }
 
@@ -258,7 +277,10 @@ fn block(scene: &Scene, maker: usize) {
         } else {
             scene.pools.any().clone()
         };
-        if let Ok(mut lease) = pool.acquire_blocking_timeout(patience()) {
+        let limit = patience();
+        let blocked = || pool.acquire_blocking_timeout(limit);
+        let acquired = scene.pools.watch.time_blocking(&pool, limit, blocked);
+        if let Ok(mut lease) = acquired {
             let _ = lease.use_it();
             thread::yield_now();
         }

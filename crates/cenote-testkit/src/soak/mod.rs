@@ -1,13 +1,16 @@
 //! The soak: real pools on a real runtime under mixed load, in rounds. After each round everything stops, and what is left is counted:
-//! if memory, tasks, file descriptors, threads or resources grow with the rounds, something leaks.
+//! if memory, tasks, file descriptors, threads or resources grow with the rounds, something leaks. During a round every acquire is timed: one
+//! that does not end by its deadline ends the soak.
 //!
 //! The program `soak` runs it (`cargo xtask soak`). Time is real here and threads race as they like, so no run is like the other;
 //! what can be played again is the simulation.
 
+mod duel;
 mod load;
 mod pools;
 mod resource;
 mod sample;
+mod timely;
 
 use std::fmt;
 use std::future;
@@ -51,6 +54,8 @@ pub enum Leak {
     Thread,
     /// A resource that is never closed.
     Resource,
+    /// No leak, but an acquire that never ends.
+    Acquire,
 }
 
 /// Why a soak failed.
@@ -58,6 +63,8 @@ pub enum Leak {
 pub enum Failure {
     /// Something grew.
     NotFlat(NotFlat),
+    /// Acquires ended long after their deadlines, or not at all.
+    Late(Vec<String>),
     /// Somebody did not end, or the pools did not get empty. With what was seen.
     Hangs(String),
     /// So many who only used a pool panicked.
@@ -70,6 +77,7 @@ impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotFlat(grown) => write!(f, "NOT FLAT: {grown}"),
+            Self::Late(late) => write!(f, "LATE: {}", late.join("\nLATE: ")),
             Self::Hangs(seen) => write!(f, "HANGS: {seen}"),
             Self::Panicked(users) => write!(f, "PANICS: {users} tasks or threads of the load"),
             Self::Io(error) => write!(f, "cannot soak: {error}"),
@@ -111,6 +119,10 @@ impl Soak {
             play_round(self.length / rounds, runtime, &pools)?;
             if let Some(leak) = self.leak {
                 hoard.keep(leak, runtime, &pools).map_err(Failure::Io)?;
+            }
+            let late = pools.watch.late_ones();
+            if !late.is_empty() {
+                return Err(Failure::Late(late));
             }
             let before = samples.last().map(|sample: &Sample| sample.counts);
             let (heap, counts) = self.measure(before, runtime, &pools);
@@ -199,6 +211,13 @@ impl Hoard {
                 }
             })),
             Leak::Resource => self.things.push(Thing::new(false, &pools.alive)?),
+            Leak::Acquire => {
+                let never = future::pending();
+                let timed = pools
+                    .watch
+                    .time(pools.any(), "hangs", Duration::ZERO, never);
+                let _ = runtime.block_on(timed);
+            }
         }
         Ok(())
     }

@@ -1,26 +1,25 @@
 //! The pools that are soaked: limits of milliseconds, so that everything is recycled all the time.
 
 use std::fmt;
-use std::future::Future;
-use std::sync::{Mutex, MutexGuard};
-use std::task::{Context, Waker};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::thread;
 use std::time::Duration;
 
 use cenote::{
-    Builder, ConsecutiveFailures, IdleOrder, Nested, OnOpenError, Pool, Status, WeakPool,
+    Builder, ConsecutiveFailures, IdleOrder, Nested, Observer, OnOpenError, Pool, Released, Status,
+    WeakPool,
 };
 
 use super::resource::{Alive, Flaky};
+use super::timely::Stopwatch;
 
 pub(super) const MS: Duration = Duration::from_millis(1);
 
-/// Of the pools that last: `plain`, `pipes` and `narrow`.
-const SIZES: [usize; 3] = [16, 8, 1];
-
-const CROWD: usize = 1_000;
+/// Of the pools that last: `plain`, `pipes`, `narrow` and `watched`.
+const SIZES: [usize; 4] = [16, 8, 1, 2];
 
 /// How many make pools of their own.
-pub(super) const MAKERS: usize = 4;
+pub(super) const MAKERS: usize = 6;
 
 pub(super) type Soaked = Pool<Flaky>;
 
@@ -30,6 +29,7 @@ pub(super) struct Pools {
     /// The last one of each who makes others, for one who asks why nobody goes on.
     brief: [Mutex<Option<WeakPool<Flaky>>>; MAKERS],
     pub(super) alive: Alive,
+    pub(super) watch: Stopwatch,
     tally: Mutex<Tally>,
 }
 
@@ -48,6 +48,12 @@ pub struct Tally {
     pub opened: u64,
     /// Opens that failed.
     pub open_failed: u64,
+    /// Acquires that an inactive breaker refused.
+    pub unavailable: u64,
+    /// Acquires that a closed pool refused.
+    pub closed: u64,
+    /// By how much the latest acquire missed its deadline.
+    pub latest: Duration,
 }
 
 impl Tally {
@@ -64,7 +70,6 @@ impl Tally {
 impl Pools {
     pub(super) fn new() -> Self {
         let alive = Alive::default();
-        crowd(&alive);
         let plain = brief(false, &alive)
             .name("plain")
             .max_size(SIZES[0])
@@ -85,10 +90,15 @@ impl Pools {
             .max_waiters(8)
             .nested(Nested::Deny)
             .breaker(ConsecutiveFailures::new(3).recover_after(MS, 4 * MS));
+        let watched = brief(false, &alive)
+            .name("watched")
+            .max_size(SIZES[3])
+            .observer(Arc::new(Slow));
         Self {
-            lasting: vec![build(plain), build(pipes), build(narrow)],
+            lasting: vec![build(plain), build(pipes), build(narrow), build(watched)],
             brief: Default::default(),
             alive,
+            watch: Stopwatch::default(),
             tally: Mutex::default(),
         }
     }
@@ -105,6 +115,17 @@ impl Pools {
         pool
     }
 
+    /// One for a duel.
+    pub(super) fn duel(&self, maker: usize) -> Soaked {
+        let mut builder = brief(false, &self.alive).max_size(1);
+        if fastrand::u8(0..4) > 0 {
+            builder = builder.observer(Arc::new(Slow));
+        }
+        let pool = build(builder);
+        *lock(&self.brief[maker]) = Some(pool.downgrade());
+        pool
+    }
+
     /// One of those is about to go.
     pub(super) fn farewell(&self, pool: &Soaked) {
         let status = pool.status();
@@ -117,6 +138,8 @@ impl Pools {
         for pool in &self.lasting {
             total.add(&pool.status());
         }
+        (total.unavailable, total.closed) = self.watch.refused();
+        total.latest = self.watch.latest();
         total
     }
 
@@ -175,15 +198,15 @@ fn brief(with_pipe: bool, alive: &Alive) -> Builder<Flaky> {
         .upkeep_interval(20 * MS)
 }
 
-/// More wait here than ever will at once. Mailboxes are never freed, only passed on to the next pool: all that there will be are made now.
-fn crowd(alive: &Alive) {
-    let pool = build(brief(false, alive));
-    pool.suspend();
-    let mut waiting: Vec<_> = (0..CROWD).map(|_| Box::pin(pool.acquire())).collect();
-    let mut context = Context::from_waker(Waker::noop());
-    for acquiring in &mut waiting {
-        let served = acquiring.as_mut().poll(&mut context).is_ready();
-        assert!(!served, "a suspended pool lends nothing");
+/// Takes its time with some returns, and so holds up the thread that returns.
+#[derive(Debug)]
+struct Slow;
+
+impl Observer for Slow {
+    fn released(&self, _: &Released<'_>) {
+        if fastrand::bool() {
+            thread::sleep(MS.mul_f64(3.0 * fastrand::f64()));
+        }
     }
 }
 

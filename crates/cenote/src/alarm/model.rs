@@ -6,8 +6,8 @@ use super::{Alarmed, PACE};
 use crate::moment::Moment;
 use crate::rt;
 
-/// Nobody waits for the task: what is due late never goes off.
-pub(crate) fn set<A: Alarmed + 'static>(at: Moment, whose: &Arc<A>) {
+/// An alarm that is due late never goes off.
+pub(super) fn set<A: Alarmed + 'static>(at: Moment, whose: &Arc<A>) -> bool {
     let whose = Arc::downgrade(whose);
     drop(shuttle::future::spawn(async move {
         let mut next = Some(at);
@@ -17,13 +17,11 @@ pub(crate) fn set<A: Alarmed + 'static>(at: Moment, whose: &Arc<A>) {
             next = whose.alarm(at, rt::now());
         }
     }));
+    true
 }
 
 /// The task finds out by itself.
 pub(crate) fn forget<A: Alarmed + 'static>(_: &A) {}
 
-/// Nobody waits for a task of the model.
+/// Tasks of the model are not waited for.
 pub(crate) fn drop_elsewhere<T>(_: T) {}
-
-/// There is no tick.
-pub(crate) fn rouse() {}

@@ -1,4 +1,4 @@
-//! The alarm's thread. It is started by the first who waits, and runs no code of users but their wakers.
+//! The alarm's thread. It is started by the first waiter of the process, and runs no user code but wakers.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -11,7 +11,6 @@ use std::thread;
 use super::{Alarmed, PACE};
 use crate::moment::Moment;
 use crate::rt;
-use crate::tick;
 
 struct Entry {
     at: Moment,
@@ -24,20 +23,23 @@ static ALARM: Mutex<Option<(u32, &'static Alarm)>> = Mutex::new(None);
 #[derive(Default)]
 struct Alarm {
     entries: Mutex<BinaryHeap<Reverse<Entry>>>,
-    /// An entry came that is due before all others, or the time is to be told.
+    /// An entry came that is due before all others.
     sooner: Condvar,
 }
 
-/// Sets the alarm. An earlier one stays set: whoever it belongs to knows.
-pub(crate) fn set<A: Alarmed + 'static>(at: Moment, whose: &Arc<A>) {
-    let weak = Arc::downgrade(whose);
-    let alarm = Alarm::get();
-    if alarm.add(Entry { at, whose: weak }) {
+/// Returns whether it could be set.
+pub(super) fn set<A: Alarmed + 'static>(at: Moment, whose: &Arc<A>) -> bool {
+    let Some(alarm) = Alarm::get() else {
+        return false;
+    };
+    let whose = Arc::downgrade(whose);
+    if alarm.add(Entry { at, whose }) {
         alarm.sooner.notify_one();
     }
+    true
 }
 
-/// Whoever has set it is about to end: it keeps nothing of theirs until it would have gone off.
+/// The pool is about to end: its memory is freed now, and not when the alarm would have gone off.
 pub(crate) fn forget<A: Alarmed + 'static>(whose: &A) {
     let ended = ptr::from_ref(whose).cast::<()>();
     let is_other = |entry: &Entry| entry.whose.as_ptr().cast::<()>() != ended;
@@ -47,36 +49,30 @@ pub(crate) fn forget<A: Alarmed + 'static>(whose: &A) {
     }
 }
 
-/// Drops what may take its time, for all others wait for the alarm.
+/// Drops a value on another thread, because its destructor may take its time and all pools wait for the alarm.
 pub(crate) fn drop_elsewhere(last: impl Send + 'static) {
     let thread = thread::Builder::new().name("cenote-end".into());
-    // Where no thread can be started it is dropped here.
+    // Where no thread can be started, it is dropped here.
     let _ = thread.spawn(move || drop(last));
 }
 
-/// Wakes the thread: it has the time to tell.
-pub(crate) fn rouse() {
-    let alarm = Alarm::get();
-    // Whoever holds the lock may be about to sleep.
-    drop(alarm.lock());
-    alarm.sooner.notify_one();
-}
-
 impl Alarm {
-    /// That of this process: its thread does not survive a fork.
-    fn get() -> &'static Self {
+    /// That of this process: its thread does not survive a fork. `None`: the thread could not be started.
+    fn get() -> Option<&'static Self> {
+        #[cfg(test)]
+        if tests::NO_THREADS.get() {
+            return None;
+        }
         let mut known = ALARM.lock().unwrap_or_else(PoisonError::into_inner);
         let process = process::id();
         match *known {
-            Some((whose, alarm)) if whose == process => alarm,
+            Some((whose, alarm)) if whose == process => Some(alarm),
             _ => {
                 let alarm: &'static Self = Box::leak(Box::default());
-                thread::Builder::new()
-                    .name("cenote-alarm".into())
-                    .spawn(|| alarm.run())
-                    .expect("the operating system can start a thread");
+                let thread = thread::Builder::new().name("cenote-alarm".into());
+                thread.spawn(|| alarm.run()).ok()?;
                 *known = Some((process, alarm));
-                alarm
+                Some(alarm)
             }
         }
     }
@@ -85,7 +81,7 @@ impl Alarm {
         self.entries.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Answers with whether it is due before all others.
+    /// Returns whether it is due before all others.
     fn add(&self, entry: Entry) -> bool {
         let mut entries = self.lock();
         let is_first = entries
@@ -122,8 +118,7 @@ impl Alarm {
                 }
             }
             let left = first.map(|at| at.saturating_duration_since(now));
-            let pause = [left, tick::tick(now)].into_iter().flatten().min();
-            entries = match pause {
+            entries = match left {
                 None => self
                     .sooner
                     .wait(entries)
@@ -159,9 +154,33 @@ impl Ord for Entry {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
     use std::time::Duration;
 
     use super::*;
+    use crate::{AcquireError, Pool};
+
+    thread_local! {
+        /// No thread can be started for this one.
+        pub(super) static NO_THREADS: Cell<bool> = const { Cell::new(false) };
+    }
+
+    #[test]
+    fn waiters_have_timers_of_their_own_where_no_thread_can_be_started() {
+        NO_THREADS.set(true);
+        let pool = Pool::from_fn(async || Ok::<_, &str>(())).max_size(1);
+        let pool = pool.build().expect("the settings are valid");
+
+        let (late, waited) = rt::in_real_time(async {
+            let _held = pool.acquire().await.expect("one is free");
+            let asked = rt::now();
+            let late = pool.acquire_timeout(Duration::from_millis(30)).await;
+            (late.map(drop), rt::now().saturating_duration_since(asked))
+        });
+
+        assert!(matches!(late, Err(AcquireError::TimedOut(_))), "{late:?}");
+        assert!(waited < Duration::from_secs(1), "{waited:?}");
+    }
 
     /// Not empty, so that each has a place of its own.
     struct Deaf(Option<Moment>);

@@ -1,30 +1,46 @@
-//! The clock of a pool against the exact one. In debug builds pools read only the latter, so it is tried here.
+//! The clock of a pool against the exact one. With `test-util` pools read only the latter.
+
+use std::time::Duration;
 
 use super::*;
 
-/// What it shows, and the exact time just before and just after it was read.
-fn read(clock: &Clock) -> (Moment, Moment, Moment) {
-    (rt::now(), clock.now(), rt::now())
+/// The kernel's coarse clock ticks at least a hundred times a second.
+const LAG: Duration = Duration::from_millis(10);
+
+/// What a clock shows, and the exact time just before and just after it was read.
+fn read(show: impl Fn() -> Moment) -> (Moment, Moment, Moment) {
+    (rt::now(), show(), rt::now())
 }
 
-fn is_exact(clock: &Clock) -> bool {
+fn is_exact(show: impl Fn() -> Moment) -> bool {
     (0..1000).all(|_| {
-        let (before, shown, after) = read(clock);
+        let (before, shown, after) = read(&show);
         before <= shown && shown <= after
     })
 }
 
 #[test]
-fn an_exact_clock_shows_the_time() {
-    assert!(is_exact(&Clock::new(true)));
+fn the_exact_reading_is_the_time() {
+    for observed in [true, false] {
+        let clock = Clock::new(observed);
+        assert!(is_exact(|| clock.exact_now()));
+    }
 }
 
 #[test]
-fn a_coarse_clock_is_never_ahead_and_at_most_20_ms_behind() {
+fn where_an_observer_is_told_how_long_things_take_every_reading_is_exact() {
+    let clock = Clock::new(true);
+
+    assert!(is_exact(|| clock.coarse_now()));
+}
+
+#[test]
+fn the_coarse_reading_is_never_ahead_and_at_most_20_ms_behind() {
     let clock = Clock::new(false);
-    // A thread that is put off between two readings sees any distance. The best of many tries counts.
+    // A thread that is put off between two readings sees any distance. The best of many tries
+    // counts.
     let tries = (0..100).map(|_| {
-        let (before, shown, after) = read(&clock);
+        let (before, shown, after) = read(|| clock.coarse_now());
         assert!(shown <= after, "{shown:?} is ahead of {after:?}");
         before.saturating_duration_since(shown)
     });
@@ -35,68 +51,48 @@ fn a_coarse_clock_is_never_ahead_and_at_most_20_ms_behind() {
 }
 
 #[test]
-fn a_coarse_clock_goes_on() {
+fn the_coarse_reading_goes_on() {
     let clock = Clock::new(false);
-    let first = clock.now();
+    let first = clock.coarse_now();
     let enough = rt::now() + Duration::from_secs(10);
 
-    while clock.now() == first && rt::now() < enough {
+    while clock.coarse_now() == first && rt::now() < enough {
         std::hint::spin_loop();
     }
 
-    assert!(clock.now() > first);
+    assert!(clock.coarse_now() > first);
 }
 
 #[test]
-#[cfg(any(target_os = "linux", target_os = "android"))]
+#[cfg(all(
+    any(target_os = "linux", target_os = "android"),
+    not(feature = "test-util")
+))]
 fn where_the_kernel_has_a_coarse_clock_it_is_read() {
     let clock = Clock::new(false);
 
-    assert!(!clock.doubt());
+    assert!(!clock.notice_pause(), "it is real time");
 
-    assert!(!is_exact(&clock), "it is real time, so there is no doubt");
+    assert!(!is_exact(|| clock.coarse_now()));
 }
 
 #[test]
-fn where_time_is_paused_doubt_makes_it_exact() {
+fn a_clock_that_notices_a_pause_reads_the_paused_time() {
     let clock = Clock::new(false);
+    assert!(!clock.is_paused());
 
     rt::with_paused_time(|| {
-        assert!(clock.doubt(), "that is news");
+        assert!(clock.notice_pause(), "that is news");
 
-        assert_eq!(clock.now(), rt::now());
-        assert!(!clock.doubt(), "and now it is not");
+        assert_eq!(clock.coarse_now(), rt::now());
+        assert_eq!(clock.exact_now(), rt::now());
+        assert!(!clock.notice_pause(), "and now it is not");
     });
-    assert!(is_exact(&clock), "once in doubt, always in doubt");
+    assert!(clock.is_paused(), "once paused, it trusts no other clock");
+    assert!(is_exact(|| clock.coarse_now()));
 }
 
 #[test]
 fn a_clock_that_is_made_where_time_is_paused_knows() {
-    rt::with_paused_time(|| assert!(Clock::new(false).is_turned()));
-}
-
-#[test]
-fn a_limit_never_ends_early() {
-    for exact in [true, false] {
-        let clock = Clock::new(exact);
-        for limit in [Duration::ZERO, SHORT / 1000, SHORT, 30 * SHORT] {
-            let began = rt::truly_now();
-            let end = clock.end_of(limit, clock.now());
-
-            let full = end.saturating_duration_since(began);
-            assert!(full >= limit, "{limit:?} ended after {full:?}");
-            assert_eq!(clock.past(end, end - LAG - LAG - LAG), None);
-        }
-        assert_eq!(clock.end_of(Duration::MAX, clock.now()), Moment::NEVER);
-    }
-}
-
-#[test]
-fn what_is_over_is_past_though_the_coarse_clock_does_not_know_yet() {
-    let clock = Clock::new(false);
-    let shown = rt::now() - LAG;
-
-    let over = rt::truly_now();
-    assert!(clock.past(over, shown).is_some_and(|now| now >= over));
-    assert_eq!(clock.past(rt::now() + SHORT, shown), None);
+    rt::with_paused_time(|| assert!(Clock::new(false).is_paused()));
 }

@@ -1,4 +1,4 @@
-//! Answers: what one who asks the ledger for a resource may hear.
+//! Answers: what the ledger says to a caller that asks for a resource.
 
 use std::panic::Location;
 use std::sync::Arc;
@@ -7,6 +7,7 @@ use std::time::Duration;
 use super::mailbox::MailboxRef;
 use super::slot::SlotNo;
 use super::{Report, Resource, Ticket};
+use crate::error::Phase;
 use crate::moment::Moment;
 
 /// The answer to a request.
@@ -14,12 +15,12 @@ use crate::moment::Moment;
 pub(crate) enum Answer<R: Resource> {
     /// Served at once.
     Granted(Grant<R>),
-    /// In line. What is granted comes to the mailbox.
+    /// Queued. The outcome will be in the mailbox.
     Wait {
         ticket: Ticket,
         mailbox: MailboxRef<R>,
     },
-    /// Not even in line.
+    /// Not even queued.
     Refused(Refusal<R::Failure>),
 }
 
@@ -29,36 +30,38 @@ pub(crate) struct Grant<R> {
     pub(crate) slot: SlotNo,
     pub(crate) resource: R,
     pub(crate) uses: u64,
+    /// It comes straight from its open, so nothing can be wrong with it yet.
+    pub(crate) fresh: bool,
 }
 
 /// Why there will be no lease.
 #[derive(Debug)]
 pub(crate) enum Refusal<F> {
     Closed,
-    Unavailable {
-        since: Duration,
-        retry_after: Option<Duration>,
-        cause: Option<F>,
-    },
+    Unavailable(Box<Unavailable<F>>),
     Open(F),
     TimedOut(TimeIsUp<F>),
-    Rejected {
-        waiting: usize,
-    },
-    Nested {
-        held: &'static Location<'static>,
-    },
+    Rejected { waiting: usize },
+    Nested { held: &'static Location<'static> },
 }
 
-/// What a claim comes to, once it comes to something.
-pub(crate) type Claim<R> = Result<Grant<R>, Refusal<<R as Resource>::Failure>>;
+/// The breaker is inactive. In a box, so that a mailbox stays small.
+#[derive(Debug)]
+pub(crate) struct Unavailable<F> {
+    /// For how long it has been inactive.
+    pub(crate) since: Duration,
+    pub(crate) retry_after: Option<Duration>,
+    pub(crate) cause: Option<F>,
+}
 
-/// What one hears who ran out of time.
+/// A waiter's deadline has passed.
 #[derive(Debug)]
 pub(crate) struct TimeIsUp<F> {
     /// When it began to wait.
     pub(crate) since: Moment,
-    /// Shared by all who ran out of time at once.
+    /// What it was waiting for at the end.
+    pub(crate) phase: Phase,
+    /// Shared by all waiters that time out in one round of the alarm.
     pub(crate) seen: Arc<Report<F>>,
 }
 

@@ -1,8 +1,8 @@
-//! The breaker's part of the ledger: its state, and who is told when it changes.
+//! The breaker's part of the ledger: its state, and what its changes mean for waiters.
 
 use std::time::Duration;
 
-use super::{Fate, Ledger, Orders, Resource, State};
+use super::{Ledger, Orders, Resource, State};
 use crate::breaker::BreakerState;
 use crate::moment::Moment;
 
@@ -32,8 +32,8 @@ impl<R: Resource> Ledger<R> {
         &self.breaker
     }
 
-    /// Changes the state, unless it is no longer `from`; answers with the one before. Whoever waits is told of `Inactive` at once, also
-    /// those who were granted something and have not taken it yet.
+    /// Changes the state, unless it is no longer `from`. Returns the one before. Every waiter is told of `Inactive` at once, also one that has
+    /// not claimed its grant yet.
     pub(crate) fn set_breaker(
         &mut self,
         from: Option<BreakerState>,
@@ -55,7 +55,7 @@ impl<R: Resource> Ledger<R> {
             if next == BreakerState::Inactive {
                 self.breaker.ask_at = Some(now);
                 self.due(now, &mut orders);
-                let unclaimed = self.turn_away(Fate::Unavailable, &mut orders);
+                let unclaimed = self.turn_away(Self::tripped, now, &mut orders);
                 for slot in unclaimed {
                     self.place(slot, now, &mut orders);
                 }
@@ -73,7 +73,7 @@ impl<R: Resource> Ledger<R> {
         }
     }
 
-    /// Is it time to ask the strategy whether to recover? Answers with how long the breaker is inactive.
+    /// Returns for how long the breaker has been inactive, if it is time to ask the strategy whether to recover.
     pub(crate) fn asks_recovery(&self, now: Moment) -> Option<Duration> {
         let due = self.breaker.ask_at.is_some_and(|at| at <= now);
         due.then(|| now.saturating_duration_since(self.breaker.since))

@@ -1,102 +1,96 @@
-//! The circle: every lease is held by somebody who waits in this line.
+//! A circle: every lease was taken by a task that now waits in this queue.
 //!
-//! Not a proof of a deadlock: a task may use one lease while it waits for another. But nearly always it is one.
+//! Not a proof of a deadlock: a task may use one lease while it waits for another, and a lease may have been moved to another task. But
+//! nearly always it is one.
 
+use std::collections::HashSet;
 use std::panic::Location;
+use std::sync::Arc;
 
-use super::seat::Waiter;
-use super::slot::{Asker, SlotNo, State};
-use super::{Ledger, Resource};
+use super::slot::State;
+use super::{HELD_UP_AFTER, Ledger, Orders, Resource, Ticket};
 use crate::config::Nested;
 use crate::moment::Moment;
-use crate::rt::Owner;
 use crate::status::Holder;
+use crate::sync::{AtomicBool, Ordering};
 
-/// Holders who all wait for this pool.
+/// Holders that all wait for this pool.
 #[derive(Debug)]
 pub(crate) struct Circle {
-    /// Where the acquire was called that closed it.
+    /// The call site of a waiter that belongs to it.
     pub(crate) site: &'static Location<'static>,
     pub(crate) holders: Vec<Holder>,
 }
 
-/// Behind so many, nobody is looked at twice.
-const LONG: usize = 16;
-
-/// By slot: who had it, and that they are not among those who joined the line up to the one of this number.
-pub(super) type NotInLine = Vec<(Option<Owner>, u64)>;
+/// A circle that was found.
+#[derive(Debug)]
+pub(super) struct Found {
+    /// How many leases had come back by then.
+    released: u64,
+    /// Set by the caller that raises the event.
+    told: Arc<AtomicBool>,
+}
 
 impl<R: Resource> Ledger<R> {
-    /// Did one who has just joined the line close a circle? Only one who holds a lease can.
-    pub(crate) fn closes_circle(&mut self, asker: Asker, now: Moment) -> Option<Box<Circle>> {
-        let holds = self.held_by(asker.owner?).next().is_some();
-        holds.then(|| self.circle(asker, now))?
-    }
-
-    /// The same for one who was just granted a lease while another of its acquires is still in line. Looked for only while few wait: behind
-    /// a long line it would cost every grant, and the timeout error names the circle all the same.
-    #[inline]
-    pub(super) fn circle_closed_by_grant(
-        &mut self,
-        asker: Asker,
-        now: Moment,
-    ) -> Option<Box<Circle>> {
-        if self.queue.is_empty() || self.queue.len() > self.max_size {
-            return None;
+    /// Looks for a circle on behalf of a waiter that has waited for a while.
+    pub(super) fn look_for_circle(&mut self, ticket: Ticket, now: Moment, orders: &mut Orders<R>) {
+        let Some(waiter) = self.waiters.waiter(ticket) else {
+            return;
+        };
+        let (site, since) = (waiter.asker.site, waiter.since);
+        let is_early = now.saturating_duration_since(since) < HELD_UP_AFTER;
+        if is_early || !self.is_circle() {
+            return;
         }
-        let mut line = self.queue.line();
-        let waits = asker.owner.is_some() && line.any(|waiter| waiter.asker.owner == asker.owner);
-        drop(line);
-        waits.then(|| self.circle(asker, now))?
+        if !self.found_circle().swap(true, Ordering::AcqRel) {
+            let holders = self.holders(now);
+            orders.circle = Some(Box::new(Circle { site, holders }));
+        }
     }
 
-    #[cold]
-    fn circle(&mut self, asker: Asker, now: Moment) -> Option<Box<Circle>> {
-        self.is_circle().then(|| {
-            Box::new(Circle {
-                site: asker.site,
-                holders: self.holders(now),
-            })
-        })
+    /// Returns whether the event was raised about the circle of this moment, if there is one. For the report of a timeout.
+    pub(super) fn circle_at_timeout(&mut self) -> Option<Arc<AtomicBool>> {
+        self.is_circle().then(|| self.found_circle())
     }
 
-    /// Is every lease held by somebody who waits in this line, and nothing else on its way?
-    pub(super) fn is_circle(&mut self) -> bool {
+    /// A circle lasts until a lease comes back.
+    fn found_circle(&mut self) -> Arc<AtomicBool> {
+        let released = self.released();
+        let known = self
+            .circle
+            .take()
+            .filter(|found| found.released == released);
+        let found = known.unwrap_or_else(|| Found {
+            released,
+            told: Arc::new(AtomicBool::new(false)),
+        });
+        Arc::clone(&self.circle.insert(found).told)
+    }
+
+    /// Returns whether every lease was taken by a task that waits in this queue, and nothing else is on its way.
+    fn is_circle(&self) -> bool {
         if self.limits.nested == Nested::Allow
-            || self.queue.is_empty()
+            || self.waiters.is_empty()
+            || self.count(State::Leased) != self.occupied()
             || self.occupied() < self.max_size
         {
             return false;
         }
-        (0..self.slots.len()).all(|slot| match self.slots[slot].state {
-            State::Vacant => true,
-            State::Leased => self.holder_waits(slot),
-            _ => false,
+        let holders = self.slots.iter().filter(|slot| slot.state == State::Leased);
+        // A waiter that has not taken its grant yet will take it when it is polled.
+        let mut holders = holders.map(|slot| {
+            let asker = slot.asker.filter(|_| !slot.is_unclaimed());
+            asker.and_then(|asker| asker.owner)
+        });
+        let mut waiting = None;
+        holders.all(|holder| {
+            let Some(holder) = holder else { return false };
+            waiting
+                .get_or_insert_with(|| {
+                    let owners = self.waiters.line().filter_map(|waiter| waiter.asker.owner);
+                    owners.collect::<HashSet<_>>()
+                })
+                .contains(&holder)
         })
-    }
-
-    /// Does whoever holds this slot wait in line? Nearly always not.
-    fn holder_waits(&mut self, slot: SlotNo) -> bool {
-        let holder = self.slots[slot].asker.and_then(|asker| asker.owner);
-        if holder.is_none() {
-            return false;
-        }
-        if self.queue.len() < LONG {
-            return self.queue.line().any(|waiter| waiter.asker.owner == holder);
-        }
-        let known = &mut self.not_in_line;
-        if slot >= known.len() {
-            known.resize(slot + 1, (None, 0));
-        }
-        let seen = match known[slot] {
-            (owner, seen) if owner == holder => seen,
-            _ => 0,
-        };
-        let is_holder = |waiter: &Waiter<R>| waiter.asker.owner == holder;
-        let waits = self.queue.any_newcomer(seen, is_holder);
-        if !waits {
-            known[slot] = (holder, self.queue.last_serial());
-        }
-        waits
     }
 }

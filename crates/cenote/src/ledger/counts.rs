@@ -2,11 +2,9 @@
 
 use crate::status::Closes;
 
-/// Those of every trip are not among them: they are written where the trip writes anyway, and summed up when somebody asks.
+/// Those that every trip writes are not among them: they are in the ledger, near its lock.
 #[derive(Debug, Default)]
 pub(super) struct Counts {
-    /// By resources that are gone. Of the others, their slots know.
-    pub(super) acquired: u64,
     pub(super) discarded: u64,
     pub(super) detached: u64,
     pub(super) opened: u64,

@@ -1,4 +1,4 @@
-//! Growth: how many opens may run at once for those who wait, beside what is there already.
+//! Growth: how many opens may run at once for the waiters, beside the resources that are there already.
 //!
 //! An open helps only if the line still stands when it is done. So the pool begins with few, and looks at the line: one that stands
 //! for as long as an open takes, or that will at the pace of the returns, is not served by them, and `max_opening` may run.
@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use super::slot::State;
-use super::{HELD_UP_AFTER, Ledger, Resource};
+use super::{Ledger, Resource};
 use crate::moment::{Moment, nanoseconds};
 
 /// So many opens may always run, so that a slow one does not stop growth.
@@ -22,16 +22,21 @@ pub(super) struct Pace {
 }
 
 impl<R: Resource> Ledger<R> {
-    /// A new line begins.
-    pub(super) fn line_begins(&mut self) {
+    /// The first waiter is about to be queued.
+    pub(super) fn line_begins(&mut self, now: Moment) {
         self.pace.standing = None;
+        self.looked_at = now;
+        if !self.is_wanted(now) {
+            self.unserved_since = None;
+        }
+        self.unserved_since.get_or_insert(now);
     }
 
     pub(super) fn open_took(&mut self, took: Duration) {
         self.pace.open_took = nanoseconds(took);
     }
 
-    /// May one more be opened for those who wait? What is held up does not count, so that it blocks nobody.
+    /// Returns whether one more may be opened for the waiters. Opens that are held up do not count, so that they block no waiter.
     pub(super) fn may_grow(&mut self, now: Moment) -> bool {
         if self.pace.standing.is_none() && self.alive() > 0 {
             self.pace.standing = Some((now, self.released()));
@@ -41,11 +46,7 @@ impl<R: Resource> Ledger<R> {
         } else {
             self.opens_at_first()
         };
-        let opening = self.slots.iter().filter(|slot| {
-            slot.state == State::Opening
-                && now.saturating_duration_since(slot.since) < HELD_UP_AFTER
-        });
-        self.has_room() && opening.count() < most && self.refused_until(now).is_none()
+        self.has_room(now) && self.opening(now) < most && self.refused_until(now).is_none()
     }
 
     /// Until when the backend is left alone, if it refuses while there is something to come back: returns serve the line then, instead of
@@ -69,13 +70,13 @@ impl<R: Resource> Ledger<R> {
         let stood = now.saturating_duration_since(since);
         // What is out counts as if it came back now, so that the pace is not underrated before the first return.
         let returns = self.released().saturating_sub(released) + self.alive() as u64;
-        let expected = stood.as_nanos() * self.queue.len() as u128;
+        let expected = stood.as_nanos() * self.waiters.len() as u128;
         let took = u128::from(self.pace.open_took);
         stood.as_nanos() >= took || expected >= took * u128::from(returns)
     }
 
     /// Resources that are here, whatever is done with them.
-    fn alive(&self) -> usize {
+    pub(super) fn alive(&self) -> usize {
         self.total() - self.count(State::Opening)
     }
 }

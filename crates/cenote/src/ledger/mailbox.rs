@@ -1,154 +1,77 @@
-//! The mailbox: where one who waits finds what it was given, or that its time is over, without asking the ledger again.
+//! A waiter's mailbox: the one place where the outcome of a wait is delivered.
 //!
-//! The ledger decides who is given what, and whoever asked it delivers that once the book's lock is released, so that nobody waits for the
-//! post. A grant is claimed by whoever takes it out: its waiter, without the book, or the ledger, which has something else in mind by now.
-//! One who leaves before it comes refuses it. No other lock is taken under that of a mailbox.
+//! The ledger delivers under its own lock, in the same step as the decision. So a waiter is in one of two states at any time: in the queue
+//! with the waker of its last poll, or out of the queue with mail. No code of users runs between the two.
+//!
+//! # Race
+//! The waiter takes its mail without the ledger's lock, so that a contended acquire takes that lock once and not twice. The mailbox's own
+//! lock decides between the waiter and the ledger, which may want a grant back (the pool closes, the breaker trips, the deadline passes, the
+//! waiter is dropped):
+//! - The waiter comes first: the mailbox is empty, [`Mailbox::revoke`] returns `None`, and the resource is leased.
+//! - The ledger comes first: it swaps the grant for a refusal in one step. The waiter finds the refusal.
+//!
+//! Either way a waiter that is out of the queue finds something, whichever waker polls it, and never has to wait again. A wake-up cannot be
+//! lost: the delivery takes the waiter's waker out of the queue and wakes it once the ledger's lock is released. If that waker was taken
+//! before (the alarm asked for a look), the wake-up is already on its way.
 
 use std::fmt;
-use std::task::Waker;
+use std::sync::Arc;
 
 use super::Resource;
-use super::answers::{Grant, TimeIsUp};
-use crate::kept::Kept;
-use crate::sync::Latch;
+use super::answers::{Grant, Refusal};
+use crate::sync::SpinLock;
 
-pub(crate) type MailboxRef<R> = Kept<Mailbox<R>>;
+/// Shared by the waiter and the ledger.
+pub(crate) type MailboxRef<R> = Arc<Mailbox<R>>;
 
-/// On a cache line of its own.
-#[repr(align(64))]
-pub(crate) struct Mailbox<R: Resource>(Latch<Inside<R>>);
+pub(crate) struct Mailbox<R: Resource>(SpinLock<Option<Mail<R>>>);
 
-/// What one who waits may find there.
-#[derive(Debug)]
-pub(crate) enum Mail<R: Resource> {
-    Grant(Grant<R>),
-    TimeIsUp(TimeIsUp<R::Failure>),
-}
-
-struct Inside<R: Resource> {
-    mail: Option<Mail<R>>,
-    /// Of one who looked while it was on its way.
-    waker: Option<Waker>,
-    /// The last digits of the ticket by which something was claimed last.
-    claimed: u32,
-    /// It is not wanted any more.
-    refused: bool,
-}
-
-/// What comes of a delivery.
-#[derive(Debug)]
-#[must_use]
-pub(crate) struct Delivery<R> {
-    /// Here it is again, if it was refused.
-    pub(crate) refused: Option<Grant<R>>,
-    /// Must be woken, too.
-    pub(crate) waker: Option<Waker>,
-}
+/// The outcome of a wait.
+pub(crate) type Mail<R> = Result<Grant<R>, Refusal<<R as Resource>::Failure>>;
 
 impl<R: Resource> Default for Mailbox<R> {
     fn default() -> Self {
-        Self(Latch::new(Inside {
-            mail: None,
-            waker: None,
-            claimed: 0,
-            refused: false,
-        }))
+        Self(SpinLock::new(None))
     }
 }
 
 impl<R: Resource> Mailbox<R> {
+    /// Delivers the outcome. Under the ledger's lock.
     #[inline]
-    pub(crate) fn put(&self, grant: Grant<R>) -> Delivery<R> {
+    pub(super) fn deliver(&self, mail: Mail<R>) {
         let mut inside = self.0.lock();
-        let waker = inside.waker.take();
-        if inside.refused {
-            inside.refused = false;
-            let refused = Some(grant);
-            return Delivery { refused, waker };
-        }
-        inside.mail = Some(Mail::Grant(grant));
-        let refused = None;
-        Delivery { refused, waker }
+        debug_assert!(inside.is_none(), "bug: a wait has one outcome");
+        *inside = Some(mail);
     }
 
-    /// Nothing else is here, or on its way.
-    pub(super) fn tell(&self, over: TimeIsUp<R::Failure>) {
-        self.0.lock().mail = Some(Mail::TimeIsUp(over));
-    }
-
-    /// Claims what is here, by the ticket of this number.
+    /// Takes the mail out. This claims a grant.
     #[inline]
-    pub(crate) fn claim(&self, serial: u64) -> Option<Mail<R>> {
-        self.0.lock().claim(serial)
+    pub(crate) fn take(&self) -> Option<Mail<R>> {
+        self.0.lock().take()
     }
 
-    /// The same for one who knows that there will be something. If that is still on its way, `waker` is woken when it comes. Answers with
-    /// the waker that was there before, too.
-    pub(super) fn claim_or_wait(
+    /// Swaps an unclaimed grant for a refusal, and returns the grant. Under the ledger's lock.
+    pub(super) fn revoke(
         &self,
-        serial: u64,
-        waker: &Waker,
-    ) -> (Option<Mail<R>>, Option<Waker>) {
-        let waker = waker.clone();
+        refusal: Refusal<R::Failure>,
+    ) -> Result<Grant<R>, Refusal<R::Failure>> {
         let mut inside = self.0.lock();
-        match inside.claim(serial) {
-            None => (None, inside.waker.replace(waker)),
-            mail => (mail, Some(waker)),
-        }
-    }
-
-    /// Takes back what is here, or refuses what is on its way to the ticket of this number. One who has claimed it keeps it.
-    pub(super) fn refuse(&self, serial: u64) -> Option<Grant<R>> {
-        let mut inside = self.0.lock();
-        let grant = inside.take_grant();
-        inside.refused = grant.is_none() && inside.claimed != digits(serial);
-        grant
-    }
-
-    /// As good as new, for other numbers. Here is what was in it.
-    pub(super) fn empty(&self) -> Option<Mail<R>> {
-        let mut inside = self.0.lock();
-        inside.claimed = 0;
-        inside.refused = false;
-        let left = (inside.mail.take(), inside.waker.take());
-        drop(inside);
-        left.0
-    }
-
-    /// Was something claimed by the ticket of this number?
-    pub(super) fn was_claimed(&self, serial: u64) -> bool {
-        self.0.lock().claimed == digits(serial)
-    }
-
-    /// Is something here that was granted?
-    pub(super) fn has_grant(&self) -> bool {
-        matches!(self.0.lock().mail, Some(Mail::Grant(_)))
-    }
-}
-
-impl<R: Resource> Inside<R> {
-    #[inline]
-    fn claim(&mut self, serial: u64) -> Option<Mail<R>> {
-        let mail = self.mail.take()?;
-        self.claimed = digits(serial);
-        Some(mail)
-    }
-
-    fn take_grant(&mut self) -> Option<Grant<R>> {
-        match self.mail.take()? {
-            Mail::Grant(grant) => Some(grant),
-            over @ Mail::TimeIsUp(_) => {
-                self.mail = Some(over);
-                None
+        match inside.take() {
+            Some(Ok(grant)) => {
+                *inside = Some(Err(refusal));
+                Ok(grant)
+            }
+            other => {
+                *inside = other;
+                Err(refusal)
             }
         }
     }
-}
 
-/// Never those of nobody.
-#[inline]
-fn digits(serial: u64) -> u32 {
-    serial as u32 | 1 << 31
+    /// Returns whether a grant is here that was not claimed.
+    pub(super) fn has_grant(&self) -> bool {
+        matches!(*self.0.lock(), Some(Ok(_)))
+    }
 }
 
 impl<R: Resource> fmt::Debug for Mailbox<R> {

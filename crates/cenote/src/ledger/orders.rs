@@ -3,71 +3,44 @@
 use std::task::Waker;
 
 use super::Resource;
-use super::answers::Grant;
 use super::circle::Circle;
-use super::mailbox::{Mail, MailboxRef};
+use super::mailbox::Mail;
 use super::slot::SlotNo;
-use crate::guarded::guarded_now;
 use crate::moment::Moment;
 use crate::status::Reason;
 
 /// What must be done now, without the lock. Dropping it unread loses wake-ups.
 #[derive(Debug)]
-#[must_use = "somebody may have to be woken"]
+#[must_use = "a waiter may have to be woken"]
 pub(crate) struct Orders<R: Resource> {
-    /// Delivered first: it is for the first of those who are woken.
-    pub(super) mail: Option<Letter<R>>,
+    /// To be woken first.
     first: Option<Waker>,
     /// Rare.
     more: Option<Box<More<R>>>,
-    /// There is owed work: take it, or ask somebody to.
+    /// There is owed work: do it, or ask a helper to.
     pub(crate) owed: bool,
     /// The upkeep task sleeps for too long: wake it.
     pub(crate) ring: bool,
-    /// Somebody must be woken to look again by then: set the alarm.
+    /// Set the alarm for this moment.
     pub(crate) alarm: Option<Moment>,
-    /// There is something to be dropped outside the lock.
+    /// There is something to be dropped without the lock.
     pub(crate) waste: bool,
-    /// A circle was closed: tell of it.
+    /// A circle was found: raise the event.
     pub(crate) circle: Option<Box<Circle>>,
 }
 
-/// What was granted, and to whom.
+/// More wakers, and what must be dropped without the lock, because its destructor is user code.
 #[derive(Debug)]
-pub(crate) struct Letter<R: Resource> {
-    pub(crate) to: MailboxRef<R>,
-    pub(crate) grant: Grant<R>,
-}
-
-impl<R: Resource> Letter<R> {
-    #[inline]
-    pub(crate) fn deliver(self, refused: impl FnOnce(Grant<R>)) {
-        let delivery = self.to.put(self.grant);
-        if let Some(grant) = delivery.refused {
-            refused(grant);
-        }
-        if let Some(waker) = delivery.waker {
-            wake(waker);
-        }
-    }
-}
-
-/// Others to be served, woken, or forgotten.
-#[derive(Debug)]
-struct More<R: Resource> {
-    letters: Vec<Letter<R>>,
-    wakers: Vec<Waker>,
-    /// Of those who left the line. Dropping a waker may run foreign code, so it is not dropped under the lock.
+pub(crate) struct More<R: Resource> {
+    pub(crate) wakers: Vec<Waker>,
     spent: Vec<Waker>,
-    /// For one who is gone. The same holds for errors.
-    forgotten: Option<Mail<R>>,
+    unread: Vec<Mail<R>>,
 }
 
 impl<R: Resource> Default for Orders<R> {
     #[inline]
     fn default() -> Self {
         Self {
-            mail: None,
             first: None,
             more: None,
             owed: false,
@@ -80,31 +53,8 @@ impl<R: Resource> Default for Orders<R> {
 }
 
 impl<R: Resource> Orders<R> {
-    /// Is nobody to be served or woken yet?
     #[inline]
-    pub(super) fn is_untouched(&self) -> bool {
-        self.mail.is_none() && self.first.is_none() && self.more.is_none()
-    }
-
-    #[cold]
-    pub(super) fn deliver_too(&mut self, letter: Letter<R>) {
-        self.more().letters.push(letter);
-    }
-
-    /// Is there one letter to be delivered, and nothing else to be done but to wake whom it is for?
-    #[inline]
-    pub(crate) fn is_one_letter(&self) -> bool {
-        self.mail.is_some() && self.more.is_none() && !self.has_more()
-    }
-
-    /// The first letter, for one who delivers it by hand, before anybody is woken.
-    #[inline]
-    pub(crate) fn letter(&mut self) -> Option<Letter<R>> {
-        self.mail.take()
-    }
-
-    #[inline]
-    pub(crate) fn wake(&mut self, waker: Waker) {
+    pub(super) fn wake(&mut self, waker: Waker) {
         if self.first.is_none() && self.more.is_none() {
             self.first = Some(waker);
         } else {
@@ -112,97 +62,64 @@ impl<R: Resource> Orders<R> {
         }
     }
 
-    /// If there is somebody.
+    /// Wakes the waiter, unless it was woken before and has not polled since.
     #[inline]
-    pub(crate) fn wake_soon(&mut self, waker: Option<Waker>) {
+    pub(super) fn wake_waiter(&mut self, waker: Option<Waker>) {
         if let Some(waker) = waker {
             self.wake(waker);
         }
+    }
+
+    /// Drops a waker without the lock.
+    #[inline]
+    pub(super) fn spend(&mut self, waker: Option<Waker>) {
+        if let Some(waker) = waker {
+            self.more().spent.push(waker);
+        }
+    }
+
+    /// Drops mail of a waiter that is gone.
+    pub(super) fn discard(&mut self, mail: Mail<R>) {
+        self.more().unread.push(mail);
     }
 
     #[cold]
     fn more(&mut self) -> &mut More<R> {
         self.more.get_or_insert_with(|| {
             Box::new(More {
-                letters: Vec::new(),
                 wakers: Vec::new(),
                 spent: Vec::new(),
-                forgotten: None,
+                unread: Vec::new(),
             })
         })
     }
 
-    /// As many as that may have to be woken.
-    pub(super) fn expect(&mut self, count: usize) {
-        self.more().wakers.reserve(count);
-    }
-
-    /// Is there anybody who has to be woken?
+    /// Returns whether a waiter is to be woken.
     #[inline]
     pub(crate) fn wakes(&self) -> bool {
         self.first.is_some()
     }
 
-    /// Dropped with the orders.
+    /// The first waker.
     #[inline]
-    pub(crate) fn spend(&mut self, waker: Option<Waker>) {
-        if let Some(waker) = waker {
-            self.more().spent.push(waker);
-        }
+    pub(crate) fn first_waker(&mut self) -> Option<Waker> {
+        self.first.take()
     }
 
-    /// Dropped with the orders.
-    pub(super) fn forget(&mut self, mail: Option<Mail<R>>) {
-        if mail.is_some() {
-            self.more().forgotten = mail;
-        }
-    }
-
-    /// Delivers what was granted, and wakes everybody who has to be woken. What nobody wants any more is `refused`.
+    /// The others.
     #[inline]
-    pub(crate) fn call_all(&mut self, mut refused: impl FnMut(Grant<R>)) {
-        if let Some(letter) = self.mail.take() {
-            letter.deliver(&mut refused);
-        }
-        if let Some(waker) = self.first.take() {
-            wake(waker);
-        }
-        if self.more.is_some() {
-            self.call_more(&mut refused);
-        }
+    pub(crate) fn more_wakers(&mut self) -> Option<Box<More<R>>> {
+        self.more.take()
     }
 
-    /// Is there something to do besides?
+    /// Returns whether there is something to do besides waking.
     #[inline]
     pub(crate) fn has_more(&self) -> bool {
         self.owed || self.ring || self.waste || self.alarm.is_some() || self.circle.is_some()
     }
-
-    #[cold]
-    fn call_more(&mut self, refused: &mut dyn FnMut(Grant<R>)) {
-        let Some(more) = self.more.take() else { return };
-        let More {
-            letters,
-            wakers,
-            spent,
-            forgotten,
-        } = *more;
-        for letter in letters {
-            letter.deliver(&mut *refused);
-        }
-        wakers.into_iter().for_each(wake);
-        drop(spent);
-        let _ = guarded_now(|| drop(forgotten));
-    }
 }
 
-/// A waker is foreign code. If one panics, which the panic hook has told, the others are woken all the same.
-#[inline]
-fn wake(waker: Waker) {
-    let _ = guarded_now(|| waker.wake());
-}
-
-/// Something asynchronous that the pool owes itself. Whoever has a runtime takes it and does it.
+/// Something asynchronous that the pool owes itself. A caller that has a runtime starts a task for it.
 #[derive(Debug)]
 pub(crate) enum Work<R> {
     /// Open a resource for this slot.

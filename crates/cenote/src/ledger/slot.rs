@@ -2,18 +2,17 @@
 
 use std::borrow::Cow;
 use std::panic::Location;
-use std::time::Duration;
 
 use super::Resource;
-use super::answers::Grant;
-use super::seat::SeatNo;
+use super::mailbox::MailboxRef;
+use super::trays::TrayNo;
 use crate::moment::Moment;
 use crate::rt::{Home, Owner};
 
 /// The number of a slot.
 pub(crate) type SlotNo = usize;
 
-/// What a slot is. What is `Leased` is in its waiter's mailbox until it is claimed.
+/// What a slot is. A `Leased` resource is in its waiter's mailbox until it is claimed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum State {
     Vacant,
@@ -21,23 +20,31 @@ pub(crate) enum State {
     Idle,
     Leased,
     /// Idle or leased: its tray knows.
-    Aside,
+    OnTray,
     Checking,
     Cleaning,
     Closing,
 }
 
 impl State {
+    /// How many states there are.
+    pub(crate) const COUNT: usize = 8;
+
+    /// Returns whether the pool works on a resource that may serve a waiter soon.
+    pub(crate) fn is_work(self) -> bool {
+        matches!(self, Self::Opening | Self::Checking | Self::Cleaning)
+    }
+
     /// Every edge that a slot can take is on this list.
     pub(crate) fn may_become(self, next: Self) -> bool {
-        use State::{Aside, Checking, Cleaning, Closing, Idle, Leased, Opening, Vacant};
+        use State::{Checking, Cleaning, Closing, Idle, Leased, OnTray, Opening, Vacant};
         matches!(
             (self, next),
             (Vacant, Opening)
                 | (Opening, Leased | Idle | Closing | Vacant)
                 | (Idle, Leased | Checking | Closing)
-                | (Leased, Leased | Aside | Idle | Cleaning | Closing | Vacant)
-                | (Aside, Leased | Idle)
+                | (Leased, Leased | OnTray | Idle | Cleaning | Closing | Vacant)
+                | (OnTray, Leased | Idle)
                 | (Checking, Leased | Idle | Closing | Vacant)
                 | (Cleaning, Leased | Idle | Closing | Vacant)
                 | (Closing, Vacant)
@@ -48,36 +55,44 @@ impl State {
 /// What a lease is for. In a box, for it is large and rare.
 pub(crate) type Label = Box<Cow<'static, str>>;
 
-/// Who asked for a lease: written on the slot while it is out.
+/// The caller that asked for a lease: written on the slot while it is out.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Asker {
     pub(crate) site: &'static Location<'static>,
     pub(crate) owner: Option<Owner>,
 }
 
-/// On two cache lines of its own, for its neighbours are in the hands of other cores; and in this order: a trip writes to the first only.
+/// On cache lines of its own, because its neighbours are used by other cores; and in this order: a contended trip writes to the first line
+/// only.
 #[derive(Debug)]
 #[repr(C, align(64))]
-pub(crate) struct Slot<R> {
+pub(crate) struct Slot<R: Resource> {
     /// When it entered its state.
     pub(crate) since: Moment,
-    /// Present in `Idle`. In the other states it is in somebody's hands.
+    /// Present in `Idle`. In the other states the resource is elsewhere.
     pub(crate) resource: Option<R>,
     pub(crate) uses: u64,
-    /// When it was last used: where it belongs on the shelf.
+    /// When it was last used: its place on the shelf.
     pub(crate) used_at: Moment,
     pub(crate) asker: Option<Asker>,
-    /// If its holder waited for it: where. It is theirs until the lease ends.
-    pub(crate) seat: Option<SeatNo>,
-    pub(crate) state: State,
-    /// Was lent while the breaker recovered.
-    pub(crate) probe: bool,
-    /// Was reported as leaked.
-    pub(crate) overdue: bool,
+    /// The mailbox of the waiter that it was granted to, until the lease ends.
+    pub(crate) mailbox: Option<MailboxRef<R>>,
 
-    // Seldom written.
-    /// Must be checked before it is lent again, however fresh it is.
-    pub(crate) suspect: bool,
+    /// The deadline of that waiter, and when it began to wait.
+    pub(crate) deadline: Moment,
+    pub(crate) waiting_since: Moment,
+    pub(crate) state: State,
+    /// It was lent while the breaker recovered.
+    pub(crate) probe: bool,
+    /// It was reported as leaked.
+    pub(crate) overdue: bool,
+    /// It expires soon, and it was decided whether its replacement is opened.
+    pub(crate) replaced: bool,
+    /// Opening: no particular waiter needs it.
+    pub(crate) refill: bool,
+    /// Where it is in the list of slots at work.
+    pub(crate) work_index: u32,
+    pub(crate) tray: Option<TrayNo>,
     pub(crate) id: u64,
     pub(crate) opened_at: Moment,
     /// When it was last opened or found alive. See `proven_at`.
@@ -87,10 +102,6 @@ pub(crate) struct Slot<R> {
     pub(crate) retire_at: Option<Moment>,
     pub(crate) home: Option<Home>,
     pub(crate) label: Option<Label>,
-    /// A replacement was ordered, for it expires soon.
-    pub(crate) replaced: bool,
-    /// Opening: nobody in particular waits for it.
-    pub(crate) refill: bool,
 }
 
 impl<R: Resource> Slot<R> {
@@ -106,15 +117,18 @@ impl<R: Resource> Slot<R> {
             expires_at: None,
             retire_at: None,
             uses: 0,
-            suspect: false,
             replaced: false,
             home: None,
             asker: None,
             label: None,
-            seat: None,
+            mailbox: None,
+            deadline: now,
+            waiting_since: now,
             overdue: false,
             probe: false,
             refill: false,
+            work_index: 0,
+            tray: None,
         }
     }
 
@@ -123,19 +137,9 @@ impl<R: Resource> Slot<R> {
         self.used_at.max(self.checked_at)
     }
 
-    /// What was granted was never claimed.
-    pub(crate) fn take_back(&mut self, mut grant: Grant<R>) {
-        grant.resource.shelve();
-        self.resource = Some(grant.resource);
-        self.uses -= 1;
-        self.seat = None;
-    }
-
-    /// Must this resource be checked before it is lent, if that is due after `check_after_idle` without proof of life?
-    pub(crate) fn is_unproven(&self, check_after_idle: Option<Duration>, now: Moment) -> bool {
-        self.suspect
-            || check_after_idle
-                .is_some_and(|after| now.saturating_duration_since(self.proven_at()) >= after)
-            || self.home.as_ref().is_some_and(Home::is_gone)
+    /// Returns whether it was granted to a waiter that has not taken it yet.
+    pub(crate) fn is_unclaimed(&self) -> bool {
+        let mailbox = self.mailbox.as_ref();
+        mailbox.is_some_and(|mailbox| mailbox.has_grant())
     }
 }

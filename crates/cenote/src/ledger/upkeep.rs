@@ -4,7 +4,7 @@ use std::task::Poll;
 use std::time::Duration;
 
 use super::slot::{SlotNo, State};
-use super::{Ledger, Orders, Resource};
+use super::{HELD_UP_AFTER, Ledger, Orders, Resource};
 use crate::breaker::BreakerState;
 use crate::moment::Moment;
 use crate::status::{Holder, Reason};
@@ -18,6 +18,9 @@ const HEARTBEATS_AT_ONCE: usize = 2;
 /// Upkeep never spins, whatever is due.
 const SHORTEST_SLEEP: Duration = Duration::from_millis(1);
 
+/// The upkeep task of a busy runtime may be late, but not by so much.
+const OVERDUE_AFTER: Duration = Duration::from_secs(1);
+
 /// Why a warm-up ended early.
 #[derive(Debug)]
 pub(crate) enum Cold<F> {
@@ -28,10 +31,26 @@ pub(crate) enum Cold<F> {
 /// What a round of upkeep came to.
 #[derive(Debug)]
 pub(crate) struct Upkeep {
-    /// The leases that are out for too long, each told of once.
+    /// The leases that are out for too long, each reported once.
     pub(crate) leaked: Vec<Holder>,
-    /// When the next round is due; `None`: not before the bell is rung.
+    /// When the next round is due; `None`: not before the task is woken.
     pub(crate) next: Option<Moment>,
+}
+
+/// Resources that expire soon, and whose successors were decided about. They are not counted on.
+#[derive(Debug, Default)]
+struct Leaving {
+    all: usize,
+    idle: usize,
+}
+
+impl Leaving {
+    /// A slot that is free, being opened or being closed holds nothing that could expire.
+    fn add(&mut self, state: State) {
+        let lives = !matches!(state, State::Vacant | State::Opening | State::Closing);
+        self.all += usize::from(lives);
+        self.idle += usize::from(state == State::Idle);
+    }
 }
 
 /// What came of a warm-up.
@@ -42,11 +61,13 @@ impl<R: Resource> Ledger<R> {
     pub(crate) fn upkeep(&mut self, now: Moment) -> (Upkeep, Orders<R>) {
         let mut orders = Orders::default();
         let mut leaked = Vec::new();
+        self.stand_in_for_alarm(now, &mut orders);
         if !self.closed && !self.paused {
             leaked = self.leaked(now);
             self.evict(now);
-            self.stepped_back = !self.queue.is_empty();
-            if !self.stepped_back {
+            let calm = self.waiters.is_empty();
+            self.stepped_back = !calm && self.puts_off(now);
+            if calm {
                 self.replace(now);
                 self.refill(now);
                 self.heartbeat(now);
@@ -54,7 +75,7 @@ impl<R: Resource> Ledger<R> {
         }
         self.serve(now, &mut orders);
         self.wakes_at = self.next_due(now).map(|at| at.max(now + SHORTEST_SLEEP));
-        // Whoever does the upkeep is awake.
+        // The upkeep task is awake.
         orders.ring = false;
         (
             Upkeep {
@@ -63,6 +84,25 @@ impl<R: Resource> Ledger<R> {
             },
             self.finish(orders, now),
         )
+    }
+
+    /// Returns whether something is due that must not be done while a waiter is queued.
+    fn puts_off(&self, now: Moment) -> bool {
+        let is_due = |at: Option<Moment>| at.is_some_and(|at| at <= now);
+        let interval = self.limits.heartbeat_interval;
+        let beat = |slot: &SlotNo| interval.map(|after| self.slots[*slot].proven_at() + after);
+        self.shortage() > 0
+            || self.shelf.iter().any(|slot| is_due(beat(slot)))
+            || (0..self.slots.len()).any(|slot| is_due(self.replace_at(slot)))
+    }
+
+    /// Returns whether the upkeep task should have run by now, and did not: its runtime may not be driven any more. The caller takes over.
+    pub(crate) fn is_upkeep_overdue(&mut self, now: Moment) -> bool {
+        let overdue = self.wakes_at.is_some_and(|at| at + OVERDUE_AFTER < now) && !self.closed;
+        if overdue {
+            self.wakes_at = Some(now);
+        }
+        overdue
     }
 
     pub(crate) fn pause(&mut self) {
@@ -79,7 +119,8 @@ impl<R: Resource> Ledger<R> {
     /// One look at a warm-up that began when `failed` opens had failed: done, failed, or more is opened.
     pub(crate) fn warm(&mut self, failed: u64, now: Moment) -> (Poll<Warmed<R>>, Orders<R>) {
         let ready = self.total() - self.count(State::Opening);
-        let missing = self.limits.min_size.saturating_sub(ready);
+        let least = self.limits.min_size.max(self.limits.min_idle).max(1);
+        let missing = least.saturating_sub(ready);
         let failure = self
             .last_failure
             .as_deref()
@@ -91,7 +132,7 @@ impl<R: Resource> Ledger<R> {
             None if missing == 0 => Poll::Ready(Ok(())),
             None => {
                 for _ in self.count(State::Opening)..missing {
-                    if self.has_room() {
+                    if self.has_room(now) {
                         self.reserve(true, now);
                     }
                 }
@@ -101,17 +142,15 @@ impl<R: Resource> Ledger<R> {
         (answer, self.finish(Orders::default(), now))
     }
 
-    /// How many resources `min_size` and `min_idle` ask for beyond what is here or on its way. While opening fails and nothing is
-    /// left, one: the pool finds out by itself when the backend is back.
+    /// How many resources `min_size` and `min_idle` ask for beyond those that are here or on their
+    /// way. While opening fails or hangs and nothing is left, one: the pool finds out by itself when
+    /// the backend is back.
     pub(super) fn shortage(&self) -> usize {
         if self.closed || self.paused || !self.lends_freely() {
             return 0;
         }
         let total = self.total();
-        let least = self
-            .limits
-            .min_size
-            .max(usize::from(self.failing.is_some()));
+        let least = self.limits.min_size.max(usize::from(self.is_down()));
         let spare = self.shelf.len() + self.count(State::Opening) + self.count(State::Checking);
         let wanted = least
             .saturating_sub(total)
@@ -172,23 +211,54 @@ impl<R: Resource> Ledger<R> {
         self.shelf.len() > self.limits.min_idle && self.total() > self.limits.min_size
     }
 
-    /// Make before break: where there is room, what expires soon has its successor opened first.
+    /// Make before break: where there is room, the successor of a resource that expires soon is opened first. Only if it will be needed:
+    /// without it the pool would fall below `min_size` or `min_idle`, or callers use it and no other is idle.
     fn replace(&mut self, now: Moment) {
-        for slot in 0..self.slots.len() {
-            if self.replace_at(slot).is_some_and(|at| at <= now) && self.may_refill(now) {
-                self.slots[slot].replaced = true;
+        let is_due = |slot: &SlotNo| self.replace_at(*slot).is_some_and(|at| at <= now);
+        let due: Vec<_> = (0..self.slots.len()).filter(is_due).collect();
+        if due.is_empty() {
+            return;
+        }
+        let mut leaving = Leaving::default();
+        for slot in self.slots.iter().filter(|slot| slot.replaced) {
+            leaving.add(slot.state);
+        }
+        for slot in due {
+            let is_needed = self.is_needed(slot, &leaving, now);
+            if is_needed && !self.may_refill(now) {
+                continue;
+            }
+            if is_needed {
                 self.reserve(true, now);
             }
+            self.slots[slot].replaced = true;
+            leaving.add(self.slots[slot].state);
         }
     }
 
-    fn replace_at(&self, slot: SlotNo) -> Option<Moment> {
+    /// When the successor of this resource is due, unless that was decided already.
+    pub(super) fn replace_at(&self, slot: SlotNo) -> Option<Moment> {
         let entry = &self.slots[slot];
         let lives =
-            matches!(entry.state, State::Idle | State::Leased | State::Aside) && !entry.replaced;
+            matches!(entry.state, State::Idle | State::Leased | State::OnTray) && !entry.replaced;
         let expires_at = entry.expires_at.filter(|_| lives)?;
         let lifetime = expires_at.saturating_duration_since(entry.opened_at);
         Some(expires_at - REPLACE_AHEAD.min(lifetime / 10))
+    }
+
+    fn is_needed(&self, slot: SlotNo, leaving: &Leaving, now: Moment) -> bool {
+        let entry = &self.slots[slot];
+        let is_idle = entry.state == State::Idle;
+        let opening = self.count(State::Opening);
+        let staying_idle = self.shelf.len() - leaving.idle;
+        // The end of a lease makes no spare one less.
+        let spare_ends = is_idle && self.limits.min_idle > 0;
+        let is_short = self.total() - leaving.all <= self.limits.min_size
+            || spare_ends && staying_idle + opening <= self.limits.min_idle;
+        let used_at = if is_idle { entry.used_at } else { entry.since };
+        let is_used = entry.uses > 1 && now.saturating_duration_since(used_at) < REPLACE_AHEAD;
+        let has_other = staying_idle > usize::from(is_idle) || opening > 0;
+        is_short || is_used && !has_other
     }
 
     fn refill(&mut self, now: Moment) {
@@ -204,7 +274,7 @@ impl<R: Resource> Ledger<R> {
             .failing
             .as_ref()
             .is_some_and(|failing| now < failing.refill_at);
-        self.lends_freely() && !backed_off && self.has_room()
+        self.lends_freely() && !backed_off && self.has_room(now)
     }
 
     fn lends_freely(&self) -> bool {
@@ -234,22 +304,30 @@ impl<R: Resource> Ledger<R> {
         }
         let mut next = now + self.limits.upkeep_interval;
         let mut sooner = |at: Option<Moment>| next = next.min(at.unwrap_or(next));
+        sooner(self.stand_in_at());
         sooner(self.breaker.ask_at);
-        sooner(self.refused_until(now).filter(|_| !self.queue.is_empty()));
+        sooner(self.refused_until(now).filter(|_| !self.waiters.is_empty()));
         if self.paused {
             return Some(next);
         }
-        let calm = self.queue.is_empty();
-        let may_open = calm && self.has_room() && self.lends_freely();
+        // While a waiter is queued, upkeep puts off what is due; the last waiter wakes it.
+        let calm = self.waiters.is_empty();
+        let counts = |at: &Moment| calm || *at > now;
+        let may_open = self.has_room(now) && self.lends_freely();
         let open_at = self
             .failing
             .as_ref()
             .map_or(now, |failing| failing.refill_at);
-        if may_open && self.shortage() > 0 {
-            sooner(Some(open_at));
+        if self.shortage() > 0 {
+            sooner(Some(open_at).filter(|at| may_open && counts(at)));
+            sooner(
+                self.working(now)
+                    .next()
+                    .map(|slot| self.slots[slot].since + HELD_UP_AFTER),
+            );
         }
         let evictable = self.is_evictable();
-        let beats = calm && self.count(State::Checking) < HEARTBEATS_AT_ONCE;
+        let beats = self.count(State::Checking) < HEARTBEATS_AT_ONCE;
         let beat = self.limits.heartbeat_interval.filter(|_| beats);
         for (number, slot) in self.slots.iter().enumerate() {
             match slot.state {
@@ -262,7 +340,8 @@ impl<R: Resource> Ledger<R> {
                             .filter(|_| evictable)
                             .map(|timeout| slot.used_at + timeout),
                     );
-                    sooner(beat.map(|interval| slot.proven_at() + interval));
+                    let beat = beat.map(|interval| slot.proven_at() + interval);
+                    sooner(beat.filter(counts));
                 }
                 State::Leased if !slot.overdue => {
                     sooner(self.limits.leak_after.map(|after| slot.since + after));
@@ -270,13 +349,14 @@ impl<R: Resource> Ledger<R> {
                 State::Vacant
                 | State::Opening
                 | State::Leased
-                | State::Aside
+                | State::OnTray
                 | State::Checking
                 | State::Cleaning
                 | State::Closing => {}
             }
             if may_open {
-                sooner(self.replace_at(number).map(|at| at.max(open_at)));
+                let at = self.replace_at(number).map(|at| at.max(open_at));
+                sooner(at.filter(counts));
             }
         }
         Some(next)

@@ -1,10 +1,10 @@
-//! The way out: returns, and the reports of those who did the owed work.
+//! The way out: returns, and the results of the owed work.
 
 use std::mem;
 use std::time::Duration;
 
 use super::slot::{SlotNo, State};
-use super::{Failing, Fate, HELD_UP_AFTER, Ledger, Orders, Resource, Work};
+use super::{Failing, HELD_UP_AFTER, Ledger, Orders, Refusal, Resource, Work};
 use crate::backoff::Backoff;
 use crate::config::OnOpenError;
 use crate::moment::Moment;
@@ -20,19 +20,21 @@ pub(crate) enum Condition {
         clean: bool,
     },
     Broken,
+    /// Found broken when it was about to be lent: its holder never had it.
+    Dead,
     Discarded,
 }
 
-/// Who does what a return makes necessary.
+/// By whom the work is done that a return makes necessary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Manner {
-    /// The pool, later.
+    /// By the pool, later.
     Dropped,
-    /// The one who returns it, now.
+    /// By the caller that returns the lease, now.
     Polite,
 }
 
-/// What is known about a lease that came back.
+/// A lease that came back.
 #[derive(Debug)]
 pub(crate) struct Returned<R> {
     /// When it was granted.
@@ -43,7 +45,7 @@ pub(crate) struct Returned<R> {
     pub(crate) probe: bool,
     /// It was closed because it is broken, and for no other reason.
     pub(crate) refused: bool,
-    /// What the one who returns it has to do, if that was the manner.
+    /// The work that the caller has to do, if that was the manner.
     pub(crate) work: Option<Work<R>>,
 }
 
@@ -90,9 +92,9 @@ impl<R: Resource> Ledger<R> {
             entry.label = None;
         }
         let probe = mem::take(&mut entry.probe);
-        entry.used_at = now;
-        if entry.suspect {
-            entry.suspect = false;
+        // A resource that was found dead is no sign of life.
+        if condition != Condition::Dead {
+            entry.used_at = now;
         }
 
         let worn = self.worn(slot, now);
@@ -100,11 +102,16 @@ impl<R: Resource> Ledger<R> {
             _ if self.closed => Some(Reason::PoolClosed),
             _ if worn == Some(Reason::Invalidated) => worn,
             Condition::Discarded => Some(Reason::Discarded),
-            Condition::Broken => Some(Reason::Broken),
+            Condition::Broken | Condition::Dead => Some(Reason::Broken),
             Condition::Good | Condition::Dirty { .. } => worn,
         };
-        if condition == Condition::Discarded {
-            self.counts.discarded += 1;
+        match condition {
+            Condition::Discarded => self.counts.discarded += 1,
+            Condition::Dead => {
+                self.lent -= 1;
+                self.slots[slot].uses -= 1;
+            }
+            Condition::Good | Condition::Dirty { .. } | Condition::Broken => {}
         }
         let mut work = match (unfit, condition) {
             (Some(reason), _) => Some(self.closing(slot, resource, reason, now)),
@@ -125,6 +132,9 @@ impl<R: Resource> Ledger<R> {
             }
         };
         if work.is_some() {
+            if matches!(condition, Condition::Broken | Condition::Dead) {
+                self.found_dead(now);
+            }
             // It may have been a probe: the next one can go.
             self.serve(now, orders);
         }
@@ -158,14 +168,14 @@ impl<R: Resource> Ledger<R> {
     /// Is the open of this slot still wanted? If not, the slot is free: nothing is opened once the work has stopped.
     pub(crate) fn may_open(&mut self, slot: SlotNo, now: Moment) -> (bool, Orders<R>) {
         let mut orders = Orders::default();
-        let wanted = !self.closed && (self.slots[slot].refill || !self.queue.is_empty());
+        let wanted = !self.closed && (self.slots[slot].refill || !self.waiters.is_empty());
         if !wanted {
             self.vacate(slot, now, &mut orders);
         }
         (wanted, self.finish(orders, now))
     }
 
-    /// An open succeeded. Answers with the number of the resource.
+    /// An open succeeded. Returns the number of the resource.
     pub(crate) fn opened(
         &mut self,
         slot: SlotNo,
@@ -190,14 +200,14 @@ impl<R: Resource> Ledger<R> {
         entry.used_at = now;
         entry.checked_at = now;
         entry.expires_at = expires_at;
-        self.counts.acquired += mem::take(&mut entry.uses);
-        entry.suspect = false;
+        entry.uses = 0;
         entry.replaced = false;
         entry.home = home;
         self.place(slot, now, &mut orders);
+        // A waiter that timed out just now was served too late, and not because opens hang.
+        self.open_overdue = None;
         self.tell_watchers(&mut orders);
-        // It has dates of its own now: idle, lifetime, heartbeat.
-        self.due_next(now, &mut orders);
+        self.due_of(slot, now, &mut orders);
         (id, self.finish(orders, now))
     }
 
@@ -210,6 +220,10 @@ impl<R: Resource> Ledger<R> {
     ) -> (AfterFailure, Orders<R>) {
         let mut orders = Orders::default();
         self.counts.open_failed += 1;
+        self.found_dead(now);
+        // As many others run as may, because this one was held up: they try again, and this one does not.
+        let is_replaced = now.saturating_duration_since(self.slots[slot].since) >= HELD_UP_AFTER
+            && self.opening(now) >= self.limits.max_opening;
         let before = self.last_failure.replace(Box::new(failure.clone()));
         self.waste.extend(before.map(|failure| *failure));
         let failing = self.failing.get_or_insert_with(|| {
@@ -229,13 +243,17 @@ impl<R: Resource> Ledger<R> {
         }
         failing.line_at = now + failing.line.next(&mut self.rng).min(HELD_UP_AFTER);
         let after = if self.closed
-            || self.queue.is_empty()
+            || is_replaced
+            || self.waiters.is_empty()
             || self.limits.on_open_error == OnOpenError::Fail
         {
             if self.limits.on_open_error == OnOpenError::Fail {
-                if let Some((_, waiter)) = self.queue.settle_first(Fate::Failed) {
-                    waiter.failure = Some(failure);
-                    orders.wake_soon(waiter.waker.take());
+                if let Some(waiter) = self.waiters.take_first() {
+                    self.wait_time += now.nanoseconds_since(waiter.since);
+                    waiter.mailbox.deliver(Err(Refusal::Open(failure)));
+                    orders.wake_waiter(waiter.waker);
+                    self.gave_up_at = now;
+                    self.line_is_shorter(now, &mut orders);
                 }
             }
             self.vacate(slot, now, &mut orders);
@@ -274,19 +292,17 @@ impl<R: Resource> Ledger<R> {
         match outcome {
             Outcome::Fit | Outcome::Alive => {
                 entry.checked_at = now;
-                entry.suspect = false;
                 if outcome == Outcome::Alive && self.asks {
                     self.restore(slot, now, &mut orders);
                 } else {
                     self.place(slot, now, &mut orders);
                 }
-                self.due_next(now, &mut orders);
+                self.due_of(slot, now, &mut orders);
             }
             Outcome::Unfit(reason) => {
-                let proven_at = entry.proven_at();
                 self.retire(slot, reason, now);
-                if reason == Reason::FailedCheck {
-                    self.suspect_since(proven_at, now);
+                if matches!(reason, Reason::FailedCheck | Reason::Broken) {
+                    self.found_dead(now);
                 }
                 self.serve(now, &mut orders);
             }
@@ -309,7 +325,7 @@ impl<R: Resource> Ledger<R> {
         self.finish(orders, now)
     }
 
-    /// Whoever did the work for this slot is gone, and the resource with it: its runtime has shut down.
+    /// The task that did the work for this slot is gone, and the resource with it: its runtime has shut down.
     pub(crate) fn lost(&mut self, slot: SlotNo, now: Moment) -> Orders<R> {
         let mut orders = Orders::default();
         match self.slots[slot].state {
@@ -319,7 +335,7 @@ impl<R: Resource> Ledger<R> {
             | State::Opening
             | State::Idle
             | State::Leased
-            | State::Aside
+            | State::OnTray
             | State::Closing => {}
         }
         self.vacate(slot, now, &mut orders);
@@ -340,7 +356,7 @@ impl<R: Resource> Ledger<R> {
     /// The same for one that is fit.
     #[inline]
     fn pass_on(&mut self, slot: SlotNo, now: Moment, orders: &mut Orders<R>) {
-        if !self.queue.is_empty() && self.allowance() > 0 {
+        if self.may_grant(now, orders) {
             self.grant(slot, now, orders);
         } else {
             self.shelve(slot, now, orders);
@@ -366,18 +382,14 @@ impl<R: Resource> Ledger<R> {
         self.worn(slot, now)
     }
 
-    /// One resource turned out dead. Those idle ones that have not been proven since are checked now, in the background, so that the
-    /// next callers do not each meet one.
-    fn suspect_since(&mut self, proven_at: Moment, now: Moment) {
-        let suspects: Vec<_> = self
-            .shelf
-            .iter()
-            .copied()
-            .filter(|slot| self.slots[*slot].proven_at() <= proven_at)
-            .collect();
-        for slot in suspects {
-            self.slots[slot].suspect = true;
-            self.examine(slot, true, false, now);
+    /// Rings the upkeep task if something about this slot is due before it wakes.
+    fn due_of(&mut self, slot: SlotNo, now: Moment, orders: &mut Orders<R>) {
+        if let Some(at) = self.replace_at(slot) {
+            self.due(at, orders);
+        }
+        let beats = self.limits.heartbeat_interval.is_some();
+        if beats || self.shortage() > 0 {
+            self.due_next(now, orders);
         }
     }
 }

@@ -1,16 +1,15 @@
-//! What is done to the whole pool at once.
+//! Operations on the whole pool.
 
 use std::mem;
 use std::time::Duration;
 
-use super::seat::SeatNo;
 use super::slot::{SlotNo, State};
-use super::{Fate, Grant, Ledger, Orders, Resource, Work};
+use super::{Ledger, Orders, Refusal, Resource, Work};
 use crate::moment::Moment;
 use crate::status::Reason;
 
 impl<R: Resource> Ledger<R> {
-    /// Grows at once; shrinks by what is idle now, and by the rest as it comes home. Answers with the size before.
+    /// Grows at once; shrinks by the idle resources now, and by the others as they come back. Returns the size before.
     pub(crate) fn resize(&mut self, max_size: usize, now: Moment) -> (usize, Orders<R>) {
         let mut orders = Orders::default();
         let before = mem::replace(&mut self.max_size, max_size);
@@ -36,11 +35,11 @@ impl<R: Resource> Ledger<R> {
         for (nth, slot) in living.into_iter().enumerate() {
             let after = step.saturating_mul(u32::try_from(nth).unwrap_or(u32::MAX));
             let at = match after {
-                // Whoever brings it may have read the clock before this.
+                // The thread that brings it back may have read the clock before this.
                 Duration::ZERO => Some(Moment::PAST),
                 after => now.checked_add(after),
             };
-            // What lies beyond the end of time never comes.
+            // A moment beyond the end of time never comes.
             let Some(at) = at else { break };
             let entry = &mut self.slots[slot];
             entry.retire_at = Some(entry.retire_at.map_or(at, |before| before.min(at)));
@@ -85,19 +84,18 @@ impl<R: Resource> Ledger<R> {
             .collect()
     }
 
-    /// Closes the pool; answers whether it was open. Everybody who waits is told, also those who were granted something and have not
-    /// taken it yet.
+    /// Closes the pool. Returns whether it was open. Every waiter is told, also one that has not claimed its grant yet.
     pub(crate) fn close(&mut self, now: Moment) -> (bool, Orders<R>) {
         let mut orders = Orders::default();
         if mem::replace(&mut self.closed, true) {
             return (false, self.finish(orders, now));
         }
-        let unclaimed = self.turn_away(Fate::Closed, &mut orders);
+        let unclaimed = self.turn_away(|_| Refusal::Closed, now, &mut orders);
         let idle = mem::take(&mut self.shelf);
         for slot in unclaimed.into_iter().chain(idle) {
             self.retire(slot, Reason::PoolClosed, now);
         }
-        // Opens that nobody has begun are not begun.
+        // Opens that have not begun are not begun.
         for work in mem::take(&mut self.owed) {
             match work {
                 Work::Open { slot } => self.vacate(slot, now, &mut orders),
@@ -124,27 +122,33 @@ impl<R: Resource> Ledger<R> {
         self.occupied() - self.count(State::Leased)
     }
 
-    /// What was granted goes elsewhere.
-    pub(super) fn send_away(&mut self, seat: SeatNo, fate: Fate, grant: Grant<R>) {
-        let slot = &mut self.slots[grant.slot];
-        self.queue.waits_on(seat, slot.since);
-        self.queue.at_mut(seat).fate = fate;
-        slot.take_back(grant);
-    }
-
-    /// Sends everybody who waits away. Answers with the slots that were granted to some of them and not claimed.
-    pub(super) fn turn_away(&mut self, fate: Fate, orders: &mut Orders<R>) -> Vec<SlotNo> {
+    /// Refuses every waiter, also one that has not claimed its grant yet. Returns the slots that were granted to those.
+    pub(super) fn turn_away(
+        &mut self,
+        refusal: fn(&Self) -> Refusal<R::Failure>,
+        now: Moment,
+        orders: &mut Orders<R>,
+    ) -> Vec<SlotNo> {
         let mut unclaimed = Vec::new();
-        for seat in self.queue.granted() {
-            let waiter = self.queue.at_mut(seat);
-            if let Some(grant) = waiter.mailbox.refuse(waiter.serial()) {
-                unclaimed.push(grant.slot);
-                self.send_away(seat, fate, grant);
+        for slot in 0..self.slots.len() {
+            let Some(mailbox) = &self.slots[slot].mailbox else {
+                continue;
+            };
+            if !mailbox.has_grant() {
+                continue;
+            }
+            // The waiter was woken when the grant was delivered.
+            match mailbox.revoke(refusal(self)) {
+                Ok(grant) => unclaimed.push(self.take_back(grant, now)),
+                Err(refusal) => orders.discard(Err(refusal)),
             }
         }
-        while let Some((_, waiter)) = self.queue.settle_first(fate) {
-            orders.wake_soon(waiter.waker.take());
+        while let Some(waiter) = self.waiters.take_first() {
+            self.wait_time += now.nanoseconds_since(waiter.since);
+            waiter.mailbox.deliver(Err(refusal(self)));
+            orders.wake_waiter(waiter.waker);
         }
+        self.unserved_since = None;
         unclaimed
     }
 }

@@ -8,10 +8,11 @@ use std::panic::Location;
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::Poll;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::Scope;
 use super::seat::Seat;
+use crate::acquire::{self, Patience};
 use crate::error::AcquireError;
 use crate::lease::Lease;
 use crate::manager::Manager;
@@ -40,31 +41,85 @@ impl<M: Manager + 'static> Pool<M> {
     /// Dropping this future gives the place in line back.
     #[track_caller]
     pub fn bind(&self) -> impl Future<Output = Result<Bound<M>, BindError<M::Error>>> + Send {
-        let site = Location::caller();
-        let acquiring = self.acquire();
-        async move {
-            let seat = Scope::current().and_then(|scope| scope.seat(self));
-            if let Some(seat) = &seat {
-                let limit = self.shared.limits.acquire_timeout;
-                if let Some(bound) = wait_for(self, seat, site, limit).await? {
-                    return Ok(bound);
-                }
-            }
-            let lease = acquiring.await.map_err(BindError::Acquire)?;
-            Ok(Bound {
-                lease: Some(lease),
-                seat,
-                seated: false,
-            })
-        }
+        bind(self, Location::caller(), None)
     }
+
+    /// As [`bind`](Pool::bind), for a caller at `site`, and before `deadline`. For a layer that knows its
+    /// caller's line when it is called, and the deadline of the whole call when it is polled. `None`: within
+    /// the pool's `acquire_timeout`.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let pool = cenote::Pool::from_fn(async || Ok::<_, std::io::Error>(String::new())).max_size(1).build()?;
+    /// use std::panic::Location;
+    ///
+    /// let site = Location::caller();
+    /// let bound = pool.bind_at(site, pool.deadline()).await?;
+    /// assert_eq!(pool.leases()[0].site, site);
+    /// # drop(bound);
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Cancel safety
+    /// As [`bind`](Pool::bind).
+    pub fn bind_at(
+        &self,
+        site: &'static Location<'static>,
+        deadline: Option<Instant>,
+    ) -> impl Future<Output = Result<Bound<M>, BindError<M::Error>>> + Send {
+        bind(self, site, deadline.map(Moment::of))
+    }
+
+    /// When an acquire that begins now times out by the pool's `acquire_timeout`: for calls that consist of several acquires and must have
+    /// one deadline. `None`: never.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let pool = cenote::Pool::from_fn(async || Ok::<_, std::io::Error>(())).build()?;
+    /// use std::time::Instant;
+    ///
+    /// assert!(pool.deadline().is_some_and(|deadline| deadline > Instant::now()));
+    /// # Ok(()) }
+    /// ```
+    pub fn deadline(&self) -> Option<Instant> {
+        deadline_of(self).map(Moment::instant)
+    }
+}
+
+fn deadline_of<M: Manager>(pool: &Pool<M>) -> Option<Moment> {
+    let limit = pool.shared.limits.acquire_timeout?;
+    rt::now().checked_add(limit)
+}
+
+/// One deadline covers both waits: for the resource that is pinned in the scope, and for one of the pool.
+async fn bind<M: Manager + 'static>(
+    pool: &Pool<M>,
+    site: &'static Location<'static>,
+    deadline: Option<Moment>,
+) -> Result<Bound<M>, BindError<M::Error>> {
+    let seat = Scope::current().and_then(|scope| scope.seat(pool));
+    let mut patience = deadline.map_or(Patience::Usual, Patience::Until);
+    if let Some(seat) = seat.as_ref().filter(|seat| seat.is_taken()) {
+        let deadline = deadline.or_else(|| deadline_of(pool));
+        if let Some(bound) = wait_for(pool, seat, site, deadline).await? {
+            return Ok(bound);
+        }
+        patience = deadline.map_or(Patience::For(None), Patience::Until);
+    }
+    let acquiring = acquire::acquire(&pool.shared, site, patience);
+    let lease = acquiring.await.map_err(BindError::Acquire)?;
+    Ok(Bound {
+        lease: Some(lease),
+        seat,
+        seated: false,
+    })
 }
 
 async fn wait_for<M: Manager + 'static>(
     pool: &Pool<M>,
     seat: &Arc<Seat<M>>,
     site: &'static Location<'static>,
-    limit: Option<Duration>,
+    deadline: Option<Moment>,
 ) -> Result<Option<Bound<M>>, BindError<M::Error>> {
     let mut turn = Turn { seat, ticket: None };
     let mut asked: Option<Moment> = None;
@@ -75,7 +130,6 @@ async fn wait_for<M: Manager + 'static>(
         }
         let asked = *asked.get_or_insert_with(rt::now);
         if timer.is_none() {
-            let deadline = limit.and_then(|limit| asked.checked_add(limit));
             timer.set(Some(rt::sleep_until(deadline)));
         }
         match timer.as_mut().as_pin_mut().map(|timer| timer.poll(context)) {
@@ -214,7 +268,7 @@ pub enum BindError<E> {
     },
 }
 
-impl<E> fmt::Display for BindError<E> {
+impl<E: Error> fmt::Display for BindError<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Acquire(error) => error.fmt(f),

@@ -1,4 +1,4 @@
-//! Trays by themselves, and a pool whose book is held shut while they are used.
+//! Trays by themselves, and a pool whose ledger is locked while they are used.
 
 use std::collections::HashSet;
 use std::convert::Infallible;
@@ -42,8 +42,10 @@ impl Table {
         let table = Self::new(size);
         for slot in 0..size {
             let terms = terms(table.now);
-            let opened = table.trays.open(slot, terms, asker(), 1, table.now);
-            opened.lay_back(Box::new(slot), table.now).unwrap();
+            let number = slot as TrayNo;
+            let opened = table.trays.open(number, slot, terms, asker(), 1, table.now);
+            let laid = opened.lay_back(slot, Box::new(slot), table.now);
+            laid.expect("its tray is open");
         }
         table
     }
@@ -54,17 +56,19 @@ impl Table {
     }
 
     fn lay_back(&self, number: usize) -> bool {
-        let tray = self.trays.trays[number].get().unwrap();
-        let laid = tray.lay_back(Box::new(number), self.now);
+        let tray = self.trays.trays[number].get();
+        let tray = tray.expect("it was opened before");
+        let laid = tray.lay_back(number, Box::new(number), self.now);
+        self.trays.remember(number as TrayNo);
         laid.is_ok()
     }
 }
 
-/// A pool fetches everything before it ends. Trays go to the next one closed.
+/// A pool clears its trays before it ends: they go to the next one closed.
 impl Drop for Table {
     fn drop(&mut self) {
-        for slot in 0..self.trays.len() {
-            drop(self.trays.close(slot));
+        for tray in 0..self.trays.len() as TrayNo {
+            drop(self.trays.close(tray));
         }
     }
 }
@@ -91,50 +95,118 @@ fn a_thread_comes_back_to_the_tray_it_used_last() {
 }
 
 #[test]
-fn every_tray_is_looked_at_wherever_the_search_begins() {
-    let table = Table::laid(4, any);
-    for first in [2, 0, 3, 1] {
-        LAST.set((table.trays.number, first));
+fn a_search_begins_anywhere_and_looks_at_few_trays() {
+    let table = Table::laid(5, any);
+    for first in [2, 0, 4, 1, 3] {
+        table.trays.remember(first);
 
-        let mut taken = [(); 4].map(|()| table.take());
+        let taken = table.take().unwrap();
+        assert_eq!(taken, first as usize);
+        for next in 1..PROBES {
+            table.trays.remember(first);
+            let expected = (taken + next) % 5;
+            assert_eq!(table.take(), Some(expected));
+        }
 
-        assert_eq!(taken[0], Some(first));
-        taken.sort_unstable();
-        assert_eq!(taken, [Some(0), Some(1), Some(2), Some(3)]);
-        assert_eq!(table.take(), None);
-        assert!((0..4).all(|number| table.lay_back(number)));
+        table.trays.remember(first);
+        assert_eq!(table.take(), None, "the next one is asked of the ledger");
+        let back = (0..PROBES).map(|next| table.lay_back((taken + next) % 5));
+        assert_eq!(back.filter(|back| *back).count(), PROBES);
     }
 }
 
 #[test]
-fn where_a_thread_was_last_says_nothing_of_another_pool() {
+fn a_hint_says_nothing_of_another_pool() {
     let (large, small) = (Table::laid(2, any), Table::laid(1, any));
-    LAST.set((large.trays.number, 1));
+    large.trays.remember(1);
 
     assert_eq!(small.take(), Some(0));
+    assert_eq!(large.take(), Some(1));
+}
+
+/// Pools that a thread uses in turn do not lose each other's hints.
+#[test]
+fn a_thread_remembers_a_tray_of_each_of_some_pools() {
+    // Tests that run at the same time build pools as well, so two of these may share a place.
+    let mut places = HashSet::new();
+    let mut tables: Vec<_> = (0..HINTS).map(|_| Table::laid(3, any)).collect();
+    tables.retain(|table| places.insert(table.trays.number as usize % HINTS));
+    assert!(tables.len() > 1);
+    for table in &tables {
+        table.trays.remember(2);
+    }
+
+    let taken: Vec<_> = tables.iter().map(Table::take).collect();
+
+    assert_eq!(taken, vec![Some(2); tables.len()]);
 }
 
 #[test]
-fn what_is_fetched_is_on_no_tray() {
+fn a_slot_that_was_taken_off_its_tray_is_on_none() {
     let table = Table::laid(2, any);
 
-    let fetched = table.trays.close(0).unwrap();
+    let off = table.trays.close(0).unwrap();
 
-    assert_eq!(fetched.resource.as_deref(), Some(&0));
+    assert_eq!(off.resource.as_deref(), Some(&0));
     assert!(table.trays.close(0).is_none());
+    assert!(!table.lay_back(0), "its tray is closed");
     assert_eq!(table.take(), Some(1));
     assert_eq!(table.take(), None);
 }
 
 #[test]
-fn what_never_came_back_was_never_used() {
+fn a_resource_is_never_laid_on_the_tray_of_another_slot() {
     let table = Table::new(1);
-    let _ = table.trays.open(0, any(table.now), asker(), 1, table.now);
+    let first = table
+        .trays
+        .open(0, 7, any(table.now), asker(), 1, table.now);
+    drop(table.trays.close(0));
+    let _second = table
+        .trays
+        .open(0, 8, any(table.now), asker(), 1, table.now);
 
-    let fetched = table.trays.close(0).unwrap();
+    let refused = first.lay_back(7, Box::new(7), table.now);
 
-    assert_eq!(fetched.used_at, None);
-    assert_eq!((fetched.since, fetched.uses), (table.now, 1));
+    assert_eq!(refused, Err(Box::new(7)));
+    assert!(first.label(7, Box::new("report".into())).is_err());
+    assert_eq!(table.take(), None, "the other slot is out");
+    let off = table.trays.close(0).unwrap();
+    assert_eq!((off.resource, off.label), (None, None));
+}
+
+#[test]
+fn a_label_is_on_the_tray_while_its_lease_lives() {
+    let table = Table::laid(1, any);
+    let label = |label: &'static str| Box::new(label.into());
+    let tray = *table.trays.trays[0].get().unwrap();
+    assert_eq!(table.take(), Some(0));
+    assert!(tray.label(0, label("report")).is_ok());
+    assert!(table.lay_back(0));
+    assert_eq!(table.take(), Some(0));
+    assert!(tray.label(0, label("import")).is_ok());
+
+    let off = table.trays.close(0).unwrap();
+
+    assert_eq!(off.label, Some(label("import")));
+    let relaid = Table::laid(1, any);
+    let tray = *relaid.trays.trays[0].get().unwrap();
+    assert_eq!(relaid.take(), Some(0));
+    assert!(tray.label(0, label("report")).is_ok());
+    assert!(relaid.lay_back(0));
+    assert_eq!(relaid.trays.close(0).unwrap().label, None);
+}
+
+#[test]
+fn a_resource_that_never_came_back_was_not_used() {
+    let table = Table::new(1);
+    let _ = table
+        .trays
+        .open(0, 0, any(table.now), asker(), 1, table.now);
+
+    let off = table.trays.close(0).unwrap();
+
+    assert_eq!(off.used_at, None);
+    assert_eq!((off.since, off.uses), (table.now, 1));
 }
 
 #[test]
@@ -183,9 +255,10 @@ fn trays_that_were_left_serve_the_next_pool() {
 
     for _ in 0..rounds {
         let trays = Trays::<u8>::for_size(MOST);
-        let used = |slot| trays.open(slot, any(rt::now()), asker(), 1, rt::now());
-        seen.extend((0..MOST).map(|slot| std::ptr::from_ref(used(slot))));
-        (0..MOST).for_each(|slot| drop(trays.close(slot)));
+        let numbers = || 0..MOST as TrayNo;
+        let used = |tray| trays.open(tray, 0, any(rt::now()), asker(), 1, rt::now());
+        seen.extend(numbers().map(|tray| std::ptr::from_ref(used(tray))));
+        numbers().for_each(|tray| drop(trays.close(tray)));
     }
 
     // Others test beside this.
@@ -200,19 +273,19 @@ fn a_large_pool_has_trays_for_some_of_its_slots() {
 
 type Numbers = Pool<Closures<u8>>;
 
-/// Makes a trip on another thread while nobody can open the book. Does it come to its end?
-fn ends_with_the_book_shut(trip: fn(&Numbers)) -> bool {
+/// Makes a trip on another thread while the ledger is locked. Returns whether it comes to its end.
+fn ends_with_the_ledger_locked(trip: fn(&Numbers)) -> bool {
     let pool: Numbers = Pool::from_fn(async || Ok::<_, Infallible>(7))
         .max_size(2)
         .build()
-        .unwrap();
-    // Upkeep may come between and fetch it.
-    let set_aside = (0..1000).find_map(|_| {
-        drop(pool.acquire_blocking().unwrap());
-        let book = pool.shared.lock_as_is();
-        book.next_aside().is_some().then_some(book)
+        .expect("these settings are valid");
+    // Upkeep may come between and clear the trays.
+    let on_tray = (0..1000).find_map(|_| {
+        drop(pool.acquire_blocking().expect("opens succeed"));
+        let ledger = pool.shared.ledger();
+        (!ledger.trays().is_empty()).then_some(ledger)
     });
-    let Some(book) = set_aside else {
+    let Some(ledger) = on_tray else {
         return false;
     };
     let (told, ended) = mpsc::channel();
@@ -224,12 +297,12 @@ fn ends_with_the_book_shut(trip: fn(&Numbers)) -> bool {
 
     let ends = ended.recv_timeout(ENOUGH).is_ok();
 
-    drop(book);
-    thread.join().unwrap();
+    drop(ledger);
+    thread.join().expect("the trip ends well");
     ends
 }
 
-/// What it comes to at once.
+/// The output of a future that ends at its first poll.
 fn now<T>(future: impl Future<Output = T>) -> T {
     let mut context = Context::from_waker(Waker::noop());
     match pin!(future).poll(&mut context) {
@@ -239,7 +312,7 @@ fn now<T>(future: impl Future<Output = T>) -> T {
 }
 
 #[test]
-fn while_nobody_waits_the_book_is_not_opened() {
+fn while_no_waiter_is_queued_the_ledger_is_not_locked() {
     let trips: [fn(&Numbers); 4] = [
         |pool| drop(now(pool.acquire()).unwrap()),
         |pool| now(Lease::release(now(pool.acquire()).unwrap())),
@@ -247,5 +320,5 @@ fn while_nobody_waits_the_book_is_not_opened() {
         |pool| drop(pool.try_acquire().unwrap().unwrap()),
     ];
 
-    assert_eq!(trips.map(ends_with_the_book_shut), [true; 4]);
+    assert_eq!(trips.map(ends_with_the_ledger_locked), [true; 4]);
 }

@@ -179,7 +179,7 @@ async fn a_suspect_that_is_alive_is_kept() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_that_was_proven_since_is_not_suspect() {
+async fn a_resource_that_was_proven_before_another_was_found_dead_is_checked_again() {
     let rig = Rig::new(|pool| pool.max_size(3).idle_order(IdleOrder::Oldest));
     let (one, two, three) = (
         rig.acquire().await,
@@ -196,7 +196,11 @@ async fn one_that_was_proven_since_is_not_suspect() {
     settle().await;
 
     assert_eq!(Lease::id(&lease), 2);
-    assert_eq!(rig.backend.calls(Call::Check), 1);
+    assert_eq!(
+        rig.backend.calls(Call::Check),
+        2,
+        "the dead one, and the one that was lent"
+    );
 }
 
 #[tokio::test(start_paused = true)]

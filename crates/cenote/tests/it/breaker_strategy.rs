@@ -208,7 +208,7 @@ async fn unavailable_says_how_long_until_the_strategy_is_asked_again() {
     ));
     assert_eq!(
         refused.to_string(),
-        "pool `orders` is unavailable: its breaker is inactive for 3.0s, retry after 4.0s"
+        "pool `orders` is unavailable: its breaker tripped 3.0s ago, retry after 4.0s"
     );
 }
 

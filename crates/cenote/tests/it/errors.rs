@@ -37,7 +37,7 @@ async fn a_failed_open_says_so_and_has_the_managers_error_as_its_source() {
     assert_eq!(
         chain(&error),
         [
-            "pool `orders`: opening a resource failed",
+            "pool `orders`: opening failed: the backend refused Open",
             "the backend refused Open"
         ]
     );
@@ -61,7 +61,7 @@ async fn an_open_that_hangs_or_panics_says_so_and_has_no_source() {
     );
     assert_eq!(
         chain(&panicked),
-        ["pool `orders`: opening a resource panicked: the backend panicked in Open"]
+        ["pool `orders`: opening panicked: the backend panicked in Open"]
     );
 }
 
@@ -84,7 +84,7 @@ async fn closed_rejected_and_unavailable_say_which_pool_and_what_to_do() {
     assert!(
         unavailable
             .to_string()
-            .starts_with("pool `orders` is unavailable: its breaker is inactive for ")
+            .starts_with("pool `orders` is unavailable: its breaker tripped ")
     );
     assert_eq!(chain(&closed), ["pool `orders` is closed"]);
     for error in [rejected, unavailable, closed] {
@@ -184,7 +184,7 @@ async fn a_failed_warm_up_says_so_and_has_the_managers_error_as_its_source() {
     assert_eq!(
         chain(&error),
         [
-            "the pool could not be warmed up: opening a resource failed",
+            "the pool could not be warmed up: opening failed: the backend refused Open",
             "the backend refused Open"
         ]
     );
@@ -261,12 +261,12 @@ async fn a_closure_that_fails_with_a_text_or_an_error_keeps_it_in_the_chain() {
 
     assert_eq!(
         chain(&text),
-        ["pool `text`: opening a resource failed", "no route"]
+        ["pool `text`: opening failed: no route", "no route"]
     );
     assert_eq!(
         chain(&other),
         [
-            "pool `other`: opening a resource failed",
+            "pool `other`: opening failed: the backend refused Open",
             "the backend refused Open"
         ]
     );

@@ -119,8 +119,8 @@ async fn a_failed_open_is_told_with_its_error_and_how_long_it_took() {
     assert_eq!(
         failed,
         [
-            "open_failed took=0ns opening a resource failed",
-            "open_failed took=0ns opening a resource panicked: the backend panicked in Open",
+            "open_failed took=0ns opening failed: the backend refused Open",
+            "open_failed took=0ns opening panicked: the backend panicked in Open",
             "open_failed took=3s opening took longer than 3.0s: see `open_timeout`",
         ]
     );

@@ -116,21 +116,21 @@ async fn a_greedy_task_beside_four_others_gets_its_share() {
     assert!(others.iter().all(|share| *share >= 50), "{others:?}");
 }
 
-/// harbor-next: tasks that each hold one meet at a barrier, and then each asks for a second. It wedges any pool; here it is reported at
-/// once, by an event and by the error.
+/// harbor-next: tasks that each hold one meet at a barrier, and then each asks for a second. It wedges any pool; here it is reported
+/// within a second by an event, and by the error.
 #[tokio::test(start_paused = true)]
-async fn harbor_next_nested_acquires_at_a_barrier_are_reported_at_once() {
+async fn harbor_next_nested_acquires_at_a_barrier_are_reported_within_a_second() {
     for size in [1, 2, 8, 32] {
         let rig = Rig::with_max_size(size);
         let mut tasks = meet(&rig.pool, size);
         let start = now();
 
-        settle().await;
+        sleep(1_010 * MS).await;
         let reported = rig.recorder.of("nested_acquire");
 
         assert_eq!(reported.len(), 1, "of {size}: {reported:?}");
         assert!(reported[0].contains(&format!("holders={size} ")));
-        assert_eq!(start.elapsed(), Duration::ZERO);
+        assert!(start.elapsed() < 1_100 * MS);
         let first = tasks.join_next().await.unwrap().unwrap().unwrap_err();
         assert!(first.to_string().contains("nested acquire"), "{first}");
         tasks.join_all().await;

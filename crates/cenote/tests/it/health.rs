@@ -11,13 +11,13 @@ const SECOND: Duration = Duration::from_secs(1);
 const STUCK: Duration = Duration::from_secs(7);
 
 #[tokio::test(start_paused = true)]
-async fn a_new_pool_is_healthy_and_asking_opens_nothing() {
+async fn a_new_pool_is_unproven_and_asking_opens_nothing() {
     let rig = Rig::with_max_size(1);
 
     let health = rig.pool.health();
     settle().await;
 
-    assert_eq!(health, Health::Healthy);
+    assert_eq!(health, Health::Unproven);
     assert!(health.is_ready());
     assert_eq!(rig.backend.calls(Call::Open), 0);
 }
@@ -290,7 +290,7 @@ async fn a_verdict_reads_as_a_sentence() {
     assert_eq!(
         seen,
         [
-            "healthy",
+            "unproven: nothing was opened yet",
             "busy",
             "stuck: nothing came back for 7.0s",
             "down for 3.0s",

@@ -19,6 +19,7 @@ mod closing;
 mod closing_within;
 mod config;
 mod config_serde;
+mod edges;
 mod errors;
 mod errors_timeout;
 mod events;

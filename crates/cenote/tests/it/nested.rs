@@ -1,15 +1,18 @@
-//! Nested acquires: holders who wait for each other are found at once, denied, or left alone, as `nested` says.
+//! Nested acquires: holders that wait for each other are found within a second, denied, or left alone, as `nested` says.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use cenote::{AcquireError, Lease, Nested};
-use cenote_testkit::clock::settle;
+use cenote_testkit::clock::{advance, settle};
 use cenote_testkit::{Fault, GatedManager, GatedPool, Rig};
 use tokio::sync::Barrier;
 use tokio::task::JoinHandle;
 
 const SECOND: Duration = Duration::from_secs(1);
+
+/// By then every waiter has looked for a circle.
+const LOOK: Duration = Duration::from_millis(1_010);
 
 type Second = Result<Lease<GatedManager>, AcquireError<Fault>>;
 
@@ -40,7 +43,7 @@ async fn holders_who_all_wait_for_each_other_are_reported_before_any_timeout() {
     let all_hold = Arc::new(Barrier::new(3));
 
     let tasks = [(); 3].map(|()| greedy(&rig.pool, &all_hold));
-    settle().await;
+    advance(LOOK).await;
 
     let events = rig.recorder.of("nested_acquire");
     assert_eq!(events.len(), 1, "{events:?}");
@@ -64,16 +67,18 @@ async fn the_timeout_of_a_nested_acquire_says_so_and_how_to_mend_it() {
     let [first, second] = [(); 2].map(|()| greedy(&rig.pool, &all_hold));
     let seconds = [first.await.unwrap(), second.await.unwrap()];
 
-    // The first whose time is over frees its lease for the other.
-    let failed: Vec<_> = seconds.into_iter().filter_map(Result::err).collect();
-    let [AcquireError::TimedOut(timed_out)] = &failed[..] else {
-        panic!("one was to run out of time: {failed:?}");
-    };
-    assert!(timed_out.is_nested());
-    let text = timed_out.to_string();
+    // The lease of the first waiter comes back too late for the second: their deadlines are the same.
+    let mut nested = seconds.iter().filter_map(|second| match second {
+        Err(AcquireError::TimedOut(timed_out)) if timed_out.is_nested() => Some(timed_out),
+        _ => None,
+    });
+    let text = nested
+        .next()
+        .expect("the first one to time out says so")
+        .to_string();
     assert!(
         text.ends_with(
-            "; nested acquire: every lease is held by a task that waits for this pool: \
+            "; nested acquire: every lease was taken by a task that now waits for this pool: \
              take one lease per task and pass it along"
         ),
         "{text}"
@@ -89,9 +94,9 @@ async fn a_task_that_waits_for_its_own_lease_is_reported() {
 
     let task = tokio::spawn(async move {
         let _first = pool.acquire().await.unwrap();
-        pool.acquire_timeout(SECOND).await
+        pool.acquire_timeout(2 * SECOND).await
     });
-    settle().await;
+    advance(LOOK).await;
 
     assert_eq!(rig.recorder.of("nested_acquire").len(), 1);
     assert!(text(task.await.unwrap()).contains("nested acquire"));
@@ -103,10 +108,10 @@ async fn a_circle_that_is_closed_by_a_grant_is_reported_too() {
     let pool = rig.pool.clone();
 
     let task = tokio::spawn(async move {
-        let both = tokio::join!(pool.acquire(), pool.acquire_timeout(SECOND));
+        let both = tokio::join!(pool.acquire(), pool.acquire_timeout(2 * SECOND));
         both.1
     });
-    settle().await;
+    advance(LOOK).await;
 
     assert_eq!(rig.pool.status().in_use, 1);
     assert_eq!(
@@ -257,8 +262,11 @@ async fn allow_says_nothing() {
     let seconds = [first.await.unwrap(), second.await.unwrap()];
 
     let failed: Vec<_> = seconds.into_iter().filter_map(Result::err).collect();
-    assert_eq!(failed.len(), 1);
-    assert!(!failed[0].to_string().contains("nested acquire"));
+    assert!(!failed.is_empty());
+    let nested = failed
+        .iter()
+        .filter(|error| error.to_string().contains("nested acquire"));
+    assert_eq!(nested.count(), 0);
     assert!(rig.recorder.of("nested_acquire").is_empty());
 }
 
@@ -361,7 +369,7 @@ async fn ask_for_three(rig: &Rig, come_home: impl FnOnce([Lease<GatedManager>; 2
     });
     settle().await;
     come_home(held);
-    settle().await;
+    advance(LOOK).await;
     task.abort();
 }
 

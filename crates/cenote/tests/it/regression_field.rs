@@ -154,7 +154,7 @@ async fn the_error_of_a_retried_open_was_lost_in_the_timeout() {
     let error = rig.pool.acquire().await.unwrap_err();
 
     assert!(matches!(error, AcquireError::TimedOut(_)));
-    let failed = error.source().and_then(Error::source).unwrap();
+    let failed = error.source().unwrap();
     assert_eq!(failed.to_string(), "the backend refused Open");
     rig.assert_full_service().await;
 }

@@ -271,7 +271,9 @@ fn one_who_waits_takes_over_the_upkeep_at_once_when_its_runtime_dies() {
         let _held = rig.acquire().await;
         let pool = rig.pool.clone();
         tokio::spawn(async move { pool.acquire().await.map(drop) });
-        advance(LEAK).await;
+        // A little longer than `LEAK`, because the lease began in real time after the clock was paused; but not so long that the
+        // waiter takes over upkeep that is overdue.
+        advance(LEAK + Duration::from_millis(500)).await;
         assert_eq!(rig.pool.status().leaked, 0, "nobody drives the upkeep");
         first.shutdown_background();
         // The clock stands still, so that it is not the look of each second that helps.

@@ -262,7 +262,7 @@ fn reasons_have_the_names_of_the_metrics() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_was_granted_and_not_yet_taken_is_in_use_and_has_no_holder() {
+async fn a_grant_that_is_not_taken_yet_is_in_use_and_its_holder_is_the_waiter() {
     let rig = Rig::with_max_size(1);
     let held = rig.acquire().await;
     let waiting = rig.wait();
@@ -270,6 +270,12 @@ async fn what_was_granted_and_not_yet_taken_is_in_use_and_has_no_holder() {
     drop(held);
 
     assert_eq!(rig.pool.status().in_use, 1);
-    assert!(rig.pool.leases().is_empty());
+    let [holder] = &rig.pool.leases()[..] else {
+        panic!("the waiter holds it");
+    };
+    assert!(!holder.claimed);
+    let text = holder.to_string();
+    assert!(text.starts_with("resource 1 granted to "), "{text}");
+    assert!(text.ends_with(", not taken yet"), "{text}");
     drop(waiting);
 }

@@ -150,7 +150,7 @@ async fn nothing_expired_is_lent_even_while_upkeep_is_paused() {
 
 #[tokio::test(start_paused = true)]
 async fn where_there_is_room_the_successor_is_opened_first() {
-    let rig = mortal(2, 0);
+    let rig = mortal(2, 1);
     drop(rig.acquire().await);
 
     advance(LIFE - AHEAD - MS).await;
@@ -168,7 +168,7 @@ async fn where_there_is_room_the_successor_is_opened_first() {
 
 #[tokio::test(start_paused = true)]
 async fn one_that_is_in_use_has_its_successor_opened_too_and_only_once() {
-    let rig = mortal(5, 0);
+    let rig = mortal(5, 1);
     let held = rig.acquire().await;
 
     for _ in 0..LIFE.as_secs() + 60 {
@@ -220,7 +220,7 @@ async fn a_full_pool_that_expires_all_at_once_stays_within_max_size() {
 
 #[tokio::test(start_paused = true)]
 async fn a_successor_that_cannot_be_opened_does_not_shorten_the_old_ones_life() {
-    let rig = mortal(2, 0);
+    let rig = mortal(2, 1);
     drop(rig.acquire().await);
     rig.backend.always(Call::Open, Gate::Fail);
 
@@ -235,7 +235,7 @@ async fn a_successor_that_cannot_be_opened_does_not_shorten_the_old_ones_life() 
 
 #[tokio::test(start_paused = true)]
 async fn a_successor_that_hangs_does_not_shorten_the_old_ones_life() {
-    let rig = mortal(2, 0);
+    let rig = mortal(2, 1);
     drop(rig.acquire().await);
     rig.backend.always(Call::Open, Gate::Hang);
 
@@ -269,6 +269,7 @@ async fn max_uses_closes_on_the_last_return_and_not_before() {
 async fn what_lives_shortly_has_its_successor_opened_in_its_last_tenth() {
     let rig = Rig::new(|pool| {
         pool.max_size(2)
+            .min_size(1)
             .max_lifetime(SECOND * 10)
             .lifetime_jitter(0.0)
             .upkeep_interval(HOUR)

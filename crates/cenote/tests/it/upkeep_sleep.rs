@@ -132,7 +132,11 @@ async fn a_pool_with_a_hung_open_and_a_waiter_sleeps() {
 
 #[tokio::test(start_paused = true)]
 async fn a_pool_whose_dates_lie_ahead_sleeps() {
-    let rig = Rig::new(|pool| pool.idle_timeout(HOUR * 2).heartbeat_interval(HOUR * 2));
+    let rig = Rig::new(|pool| {
+        pool.idle_timeout(HOUR * 2)
+            .heartbeat_interval(HOUR * 2)
+            .max_lifetime(None)
+    });
     drop(rig.acquire().await);
 
     let sleeps = sleeps_in_an_hour().await;
@@ -158,6 +162,7 @@ async fn a_pool_whose_heartbeats_hang_sleeps() {
         pool.heartbeat_interval(SECOND)
             .check_timeout(HOUR * 2)
             .idle_timeout(None)
+            .max_lifetime(None)
     });
     rig.leave_idle(3).await;
     rig.backend.always(Call::Check, Gate::Hang);

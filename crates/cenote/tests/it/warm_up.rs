@@ -48,12 +48,12 @@ async fn it_waits_until_they_are_open() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn without_min_size_there_is_nothing_to_do() {
+async fn without_min_size_and_min_idle_one_resource_is_opened() {
     let rig = Rig::with_max_size(2);
 
     rig.pool.warm().await.unwrap();
 
-    assert_eq!(rig.backend.calls(Call::Open), 0);
+    assert_eq!(rig.backend.calls(Call::Open), 1);
 }
 
 #[tokio::test(start_paused = true)]

@@ -71,8 +71,9 @@ fn who_was_granted_something_and_did_not_take_it_is_told_of_the_close() {
         drain(&pool);
         release.join().unwrap();
 
+        assert!(granted.is_woken(), "told, and not woken");
         let Poll::Ready(told) = granted.poll() else {
-            panic!("nobody told it");
+            panic!("it was not told");
         };
         assert!(matches!(told, Err(AcquireError::Closed { .. })));
         assert_eq!(backend.wait_until_empty(), 1);

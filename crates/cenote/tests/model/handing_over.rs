@@ -109,6 +109,7 @@ fn who_came_first_is_served_first_and_no_newcomer_passes() {
         assert!(!tries.join().unwrap(), "a try passed one who waits");
         assert!(served.lock().unwrap().is_empty(), "a newcomer passed");
 
+        assert!(first.is_woken(), "served, and not woken");
         assert!(first.poll().is_ready());
         join(newcomers);
     });

@@ -6,6 +6,7 @@ mod cancelling;
 mod closing;
 mod handing_over;
 mod leaving;
+mod oracle;
 mod runtime;
 mod timing_out;
 mod trays;

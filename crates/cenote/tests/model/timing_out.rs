@@ -1,7 +1,7 @@
 //! Timeout against hand-off: at the last moment it is served or it is not, and either way nothing is lost.
 
 use std::future::{Future, poll_fn};
-use std::task::Poll;
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use cenote::AcquireError;
@@ -9,6 +9,7 @@ use shuttle::future::block_on;
 use shuttle::thread;
 
 use crate::explore;
+use crate::oracle::Watched;
 use crate::world::{Acquired, Pooled, acquire, assert_at_rest, join, outside, pool_of, visitor};
 
 /// Soon, as the model sees it: the timer may ring at any moment.
@@ -23,9 +24,14 @@ fn served(acquired: Acquired) -> bool {
     }
 }
 
+/// An acquire that is soon out of time, under the oracle.
+fn hurried(pool: &Pooled) -> Watched<'_> {
+    Watched::new(pool, pool.acquire_timeout(SOON))
+}
+
 fn impatient(pool: &Pooled) -> thread::JoinHandle<bool> {
     let pool = pool.clone();
-    thread::spawn(move || served(block_on(pool.acquire_timeout(SOON))))
+    thread::spawn(move || served(block_on(hurried(&pool))))
 }
 
 #[test]
@@ -150,7 +156,7 @@ fn a_crowd_that_times_out_is_told_also_if_one_of_them_leaves() {
         let leaves = {
             let pool = pool.clone();
             thread::spawn(move || {
-                let mut acquiring = Box::pin(pool.acquire_timeout(SOON));
+                let mut acquiring = Box::pin(hurried(&pool));
                 block_on(poll_fn(|context| {
                     let _ = acquiring.as_mut().poll(context);
                     Poll::Ready(())
@@ -178,8 +184,8 @@ fn who_comes_after_a_crowd_timed_out_is_served() {
         let twice = |pool: &Pooled| {
             let pool = pool.clone();
             thread::spawn(move || {
-                let first = served(block_on(pool.acquire_timeout(SOON)));
-                (first, served(block_on(pool.acquire_timeout(SOON))))
+                let first = served(block_on(hurried(&pool)));
+                (first, served(block_on(hurried(&pool))))
             })
         };
 
@@ -193,6 +199,26 @@ fn who_comes_after_a_crowd_timed_out_is_served() {
     });
 }
 
+/// Whether it was served before its deadline or not: it is never polled again, and keeps nothing.
+#[test]
+fn a_forgotten_acquire_does_not_keep_the_resource_from_the_next_waiter() {
+    explore(|| {
+        let (pool, backend) = pool_of(1);
+        let held = acquire(&pool);
+        let mut forgotten = Box::pin(hurried(&pool));
+        let mut context = Context::from_waker(Waker::noop());
+        assert!(forgotten.as_mut().poll(&mut context).is_pending());
+
+        let next = visitor(&pool);
+        let release = outside(move || drop(held));
+
+        assert_eq!(next.join().unwrap(), 1);
+        release.join().unwrap();
+        drop(forgotten);
+        assert_at_rest(&pool, &backend, 1);
+    });
+}
+
 #[test]
 fn a_close_against_a_crowd_that_times_out_tells_everybody() {
     explore(|| {
@@ -200,7 +226,7 @@ fn a_close_against_a_crowd_that_times_out_tells_everybody() {
         let held = acquire(&pool);
         let crowd = [(); 3].map(|()| {
             let pool = pool.clone();
-            thread::spawn(move || block_on(pool.acquire_timeout(SOON)).is_err())
+            thread::spawn(move || block_on(hurried(&pool)).is_err())
         });
 
         let close = {

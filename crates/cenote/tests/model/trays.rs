@@ -85,6 +85,7 @@ fn who_waits_comes_before_a_newcomer_when_a_tray_is_used() {
         let release = outside(move || drop(held));
         release.join().unwrap();
 
+        assert!(waiting.is_woken(), "served, and not woken");
         let served = waiting.poll();
         assert!(served.is_ready(), "the one who waited was passed");
         drop(served);

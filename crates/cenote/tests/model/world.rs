@@ -11,6 +11,8 @@ use shuttle::future::block_on;
 use shuttle::sync::{Condvar, Mutex, MutexGuard};
 use shuttle::thread::{self, JoinHandle};
 
+use crate::oracle::Watched;
+
 /// What stands behind a pool.
 #[derive(Default)]
 pub(crate) struct Backend {
@@ -128,9 +130,14 @@ pub(crate) fn pool(
     (pool, backend)
 }
 
+/// An acquire under the oracle.
+fn watched(pool: &Pooled) -> Watched<'_> {
+    Watched::new(pool, pool.acquire())
+}
+
 /// A lease, waited for as long as it takes. A lost wake-up is a deadlock here.
 pub(crate) fn acquire(pool: &Pooled) -> Leased {
-    block_on(pool.acquire()).expect("nobody closes the pool")
+    block_on(watched(pool)).expect("the pool stays open")
 }
 
 /// A thread that acquires and at once gives back. Answers with the number of the resource it had.
@@ -142,7 +149,7 @@ pub(crate) fn visitor(pool: &Pooled) -> JoinHandle<u64> {
 /// A thread that acquires, whatever comes of it, and keeps what it got.
 pub(crate) fn caller(pool: &Pooled) -> JoinHandle<Acquired> {
     let pool = pool.clone();
-    thread::spawn(move || block_on(pool.acquire()))
+    thread::spawn(move || block_on(watched(&pool)))
 }
 
 /// A thread that stands outside every runtime: what it does must not start a task.
@@ -161,12 +168,12 @@ pub(crate) fn join<T, const N: usize>(threads: [JoinHandle<T>; N]) -> [T; N] {
 }
 
 /// An acquire that is polled by hand.
-pub(crate) struct ByHand<'a>(Pin<Box<dyn Future<Output = Acquired> + Send + 'a>>);
+pub(crate) struct ByHand<'a>(Pin<Box<Watched<'a>>>);
 
 impl<'a> ByHand<'a> {
-    /// Joins the line. Somebody must hold everything.
+    /// Joins the queue. Everything must be out.
     pub(crate) fn join(pool: &'a Pooled) -> Self {
-        let mut joined = Self(Box::pin(pool.acquire()));
+        let mut joined = Self(Box::pin(Watched::new(pool, pool.acquire())));
         assert!(joined.poll().is_pending(), "everything is out");
         joined
     }
@@ -174,6 +181,11 @@ impl<'a> ByHand<'a> {
     pub(crate) fn poll(&mut self) -> Poll<Acquired> {
         let mut context = Context::from_waker(Waker::noop());
         self.0.as_mut().poll(&mut context)
+    }
+
+    /// Returns whether it was woken since its last poll.
+    pub(crate) fn is_woken(&self) -> bool {
+        self.0.is_woken()
     }
 }
 

@@ -1,376 +1,266 @@
-//! When the alarm is set, whom it wakes, and what they do about the others.
+//! When the alarm is set, and what a round of it does.
 
 use super::*;
 use crate::error::Phase;
 
-/// Nobody waits for longer than until they look again.
 const STEP: Duration = Duration::from_millis(100);
 
-/// A pool of one, which is lent.
-struct Dry {
-    ledger: Ledger<Token>,
-    now: Moment,
-    lent: SlotNo,
-}
-
-impl Dry {
-    fn new() -> Self {
-        let now = crate::rt::now();
-        let config = Config {
-            max_size: 1,
-            ..Config::default()
-        };
-        let limits = Arc::new(Limits::check(config).expect("these settings are valid"));
-        let mut ledger = Ledger::new(limits, false, 0, 0, now);
-        let Answer::Wait { ticket, .. } = ledger.asked(asker(), Waker::noop(), now).0 else {
-            panic!("nothing is open yet");
-        };
-        let Some(Work::Open { slot }) = ledger.next_work() else {
-            panic!("an open is owed");
-        };
-        let _ = ledger.opened(slot, 0, None, now).1.delivered();
-        let Poll::Ready(Ok(grant)) = ledger.claimed(ticket, Waker::noop(), now).0 else {
-            panic!("it was to be lent");
-        };
-        Self {
-            ledger,
-            now,
-            lent: grant.slot,
-        }
-    }
-
-    /// Somebody waits whose time is over after this long. For when was the alarm set?
-    fn wait(&mut self, limit: Option<Duration>) -> (Waiting, Option<Moment>) {
-        let woken = Arc::new(Woken::default());
-        let waker = Waker::from(Arc::clone(&woken));
-        let until = limit.map(|limit| self.now + limit);
-        let mut orders = Orders::default();
-        let answer = self
-            .ledger
-            .request(asker(), &mut Some(waker), until, self.now, &mut orders);
-        let Answer::Wait { ticket, mailbox } = answer else {
-            panic!("there was something to be had");
-        };
-        let waiting = Waiting {
-            ticket,
-            mailbox,
-            woken,
-        };
-        (waiting, orders.alarm)
-    }
-
-    /// So many whose time is over after these many steps.
-    fn crowd<const N: usize>(&mut self, steps: [u32; N]) -> [Waiting; N] {
-        steps.map(|steps| self.wait(Some(steps * STEP)).0)
-    }
-
-    /// One whose time is over says so. Here are the orders that it carries out, and when the alarm must go off next.
-    fn time_out(&mut self, waiting: &Waiting) -> (Over, Option<Moment>) {
-        let (claim, mut orders) = self
-            .ledger
-            .timed_out(waiting.ticket, Waker::noop(), self.now);
-        orders.call_all(|_| panic!("nobody refused anything"));
-        let Poll::Ready(Err(Refusal::TimedOut(over))) = claim else {
-            panic!("there was nothing to be had");
-        };
-        (over, orders.alarm)
-    }
-
-    /// The alarm that was set for then goes off in time.
-    fn alarm(&mut self, at: Moment) -> Option<Moment> {
-        self.now = self.now.max(at);
-        let (next, mut orders) = self.ledger.alarm(at, self.now);
-        orders.call_all(|_| panic!("nobody refused anything"));
-        next
-    }
-}
-
-type Over = TimeIsUp<&'static str>;
-
-struct Waiting {
-    ticket: Ticket,
-    mailbox: MailboxRef<Token>,
-    woken: Arc<Woken>,
-}
-
-impl Waiting {
-    fn is_woken(&self) -> bool {
-        self.woken.0.load(Ordering::Relaxed)
-    }
-
-    /// Is it in the mailbox that the time is over?
-    fn hears(&self) -> Option<Over> {
-        match self.mailbox.claim(self.ticket.serial)? {
-            Mail::TimeIsUp(over) => Some(over),
-            Mail::Grant(_) => panic!("there was nothing to be had"),
-        }
-    }
-}
-
-fn are_woken<const N: usize>(all: &[Waiting; N]) -> [bool; N] {
-    all.each_ref().map(Waiting::is_woken)
-}
-
-fn asker() -> Asker {
-    Asker {
-        site: Location::caller(),
-        owner: None,
-    }
-}
-
 #[test]
-fn it_is_set_by_the_first_and_by_whoever_must_be_woken_sooner() {
-    let mut dry = Dry::new();
-    let now = dry.now;
+fn the_alarm_is_set_by_the_first_waiter_and_by_each_with_an_earlier_deadline() {
+    let (mut rig, _) = Rig::dry();
+    let now = rig.now;
 
-    let set = [5, 7, 5, 3, 4].map(|after| dry.wait(Some(after * STEP)).1);
+    let set = [5, 7, 5, 3, 4].map(|after| rig.wait(Some(after * STEP)).alarm);
 
     let expected = [Some(now + 5 * STEP), None, None, Some(now + 3 * STEP), None];
     assert_eq!(set, expected);
 }
 
 #[test]
-fn who_has_much_time_is_woken_to_look_again_before_it_is_over() {
-    let mut dry = Dry::new();
-    let now = dry.now;
+fn a_waiter_with_much_time_is_asked_to_look_again_before_its_deadline() {
+    let (mut rig, _) = Rig::dry();
+    let now = rig.now;
 
-    let (_, set) = dry.wait(Some(3 * HELD_UP_AFTER));
+    let waiter = rig.wait(Some(3 * HELD_UP_AFTER));
 
-    assert_eq!(set, Some(now + HELD_UP_AFTER));
+    assert_eq!(waiter.alarm, Some(now + HELD_UP_AFTER));
+    let next = rig.alarm(now + HELD_UP_AFTER);
+    assert_eq!((waiter.wakes(), waiter.has_mail()), (1, false));
+    assert_eq!(next, Some(now + 2 * HELD_UP_AFTER));
 }
 
 #[test]
-fn who_wakes_by_themselves_sets_no_alarm_and_is_not_woken() {
-    let mut dry = Dry::new();
-    let (patient, set) = dry.wait(None);
-    assert_eq!(set, None);
-    let (other, set) = dry.wait(Some(STEP));
+fn a_waiter_without_a_deadline_is_asked_to_look_again_too() {
+    let (mut rig, _) = Rig::dry();
+    let waiter = rig.wait(None);
 
-    dry.alarm(set.expect("the second sets it"));
-    dry.time_out(&other);
+    rig.alarm(rig.now + HELD_UP_AFTER);
 
-    assert!(!patient.is_woken() && patient.hears().is_none());
-    assert_eq!(dry.ledger.alarm_at, None);
+    assert_eq!(waiter.alarm, Some(rig.now));
+    assert_eq!((waiter.wakes(), waiter.has_mail()), (1, false));
 }
 
 #[test]
-fn it_wakes_the_first_who_is_due_and_none_of_the_others() {
-    let mut dry = Dry::new();
-    let now = dry.now;
-    let all = dry.crowd([2, 1, 3, 1]);
+fn a_waiter_that_was_asked_to_look_and_did_not_is_not_woken_again_for_its_outcome() {
+    let (mut rig, lent) = Rig::dry();
+    let waiter = rig.wait(None);
+    rig.alarm(rig.now + HELD_UP_AFTER);
 
-    let next = dry.alarm(now + STEP);
+    let orders = rig.give_back(lent);
 
-    assert_eq!(are_woken(&all), [false, true, false, false]);
-    assert!(next.is_some_and(|at| at > dry.now), "it looks after them");
+    assert!(!orders.wakes(), "its wake-up is under way");
+    assert_eq!((waiter.wakes(), waiter.claim().slot), (1, lent));
 }
 
 #[test]
-fn who_is_woken_tells_all_others_whose_time_is_over() {
-    let mut dry = Dry::new();
-    let now = dry.now;
-    let all = dry.crowd([2, 1, 3, 1, 1]);
-    dry.alarm(now + STEP);
+fn a_round_times_out_every_waiter_that_is_due_and_no_other() {
+    let (mut rig, _) = Rig::dry();
+    let now = rig.now;
+    let waiters = rig.crowd(STEP, [2, 1, 3, 1]);
 
-    let (over, next) = dry.time_out(&all[1]);
+    let next = rig.alarm(now + STEP);
 
-    assert_eq!(are_woken(&all), [false, true, false, true, true]);
-    assert_eq!(next, Some(now + 2 * STEP), "for the next who are due");
-    for other in [&all[3], &all[4]] {
-        let heard = other.hears().expect("its time is over");
-        assert!(Arc::ptr_eq(&heard.seen, &over.seen), "all saw the same");
-        assert_eq!(heard.waited(), STEP);
+    let has_mail = waiters.each_ref().map(Waiter::has_mail);
+    assert_eq!(has_mail, [false, true, false, true]);
+    let wakes = waiters.each_ref().map(Waiter::wakes);
+    assert_eq!(wakes, [0, 1, 0, 1]);
+    assert_eq!(next, Some(now + 2 * STEP));
+}
+
+#[test]
+fn waiters_that_time_out_in_one_round_share_one_report() {
+    let (mut rig, _) = Rig::dry();
+    let waiters = rig.crowd(STEP, [2, 1, 3, 1, 1]);
+
+    rig.alarm(rig.now + STEP);
+
+    let over = [1, 3, 4].map(|nth| waiters[nth].timeout());
+    for one in &over {
+        assert!(Arc::ptr_eq(&one.seen, &over[0].seen));
+        assert_eq!(one.waited(), STEP);
     }
-    assert!(all[0].hears().is_none() && all[2].hears().is_none());
-    let status = dry.ledger.status(dry.now);
+    assert_eq!(over[0].seen.status.waiting, 5, "as it was before they left");
+    let status = rig.status();
     assert_eq!((status.timed_out, status.waiting), (3, 2));
     assert_eq!(status.wait_time, 3 * STEP);
-    assert_eq!(over.seen.status.waiting, 5, "as it was before they left");
+    rig.alarm(rig.now + STEP);
+    let later = waiters[0].timeout();
+    assert!(!Arc::ptr_eq(&later.seen, &over[0].seen), "another round");
 }
 
 #[test]
-fn each_is_told_what_it_was_waiting_for() {
-    let mut dry = Dry::new();
-    let _ = dry.ledger.resize(2, dry.now);
-    let all = dry.crowd([1, 1, 1]);
-    assert!(matches!(
-        dry.ledger.next_work(),
-        Some(Work::Open { slot: 1 })
-    ));
-    dry.alarm(dry.now + STEP);
+fn each_waiter_learns_what_it_was_waiting_for() {
+    let (mut rig, _) = Rig::dry();
+    let _ = rig.ledger.resize(2, rig.now);
+    let waiters = rig.crowd(STEP, [1, 1, 1]);
+    assert_eq!(rig.begin_opens(), [1]);
 
-    let (first, _) = dry.time_out(&all[0]);
+    rig.alarm(rig.now + STEP);
 
-    let others = [&all[1], &all[2]].map(|other| other.hears().expect("its time is over"));
-    assert_eq!(first.seen.phase, Phase::Opening);
+    let phases = waiters.map(|waiter| waiter.timeout().phase);
+    assert_eq!(phases, [Phase::Opening, Phase::Queued, Phase::Queued]);
+}
+
+#[test]
+fn a_waiter_that_looks_after_its_deadline_times_out_without_the_alarm() {
+    let (mut rig, _) = Rig::dry();
+    let waiters = rig.crowd(STEP, [1, 1]);
+    rig.now += STEP;
+
+    let (waits, _) = rig.look(&waiters[0]);
+
+    assert!(!waits);
+    assert_eq!(waiters[0].timeout().waited(), STEP);
+    assert!(!waiters[1].has_mail(), "the alarm will tell it");
+    assert_eq!(rig.status().timed_out, 1);
+}
+
+#[test]
+fn an_alarm_that_was_overtaken_does_nothing() {
+    let (mut rig, _) = Rig::dry();
+    let late = rig.wait(Some(2 * STEP)).alarm.expect("it is the first");
+    let soon = rig.wait(Some(STEP)).alarm.expect("it is sooner");
+
+    assert_eq!(rig.alarm(late), None, "it was overtaken");
+
+    assert_eq!(rig.status().timed_out, 0);
+    assert_eq!(rig.alarm(soon), None);
+    assert_eq!(rig.status().timed_out, 2);
+}
+
+#[test]
+fn a_waiter_that_left_or_was_served_is_not_told_of_its_deadline() {
+    let (mut rig, lent) = Rig::dry();
+    let [served, gone, waits] = rig.crowd(STEP, [1, 1, 1]);
+    let _ = rig.give_back(lent);
+    let _ = served.claim();
+    let _ = rig.withdraw(&gone);
+
+    rig.alarm(served.alarm.expect("it is the first"));
+
+    let wakes = [&served, &gone, &waits].map(Waiter::wakes);
+    assert_eq!(wakes, [1, 0, 1]);
+    let has_mail = [served, gone, waits].map(|waiter| waiter.has_mail());
+    assert_eq!(has_mail, [false, false, true]);
+}
+
+#[test]
+fn a_waiter_that_leaves_before_it_hears_has_timed_out_and_was_not_cancelled() {
+    let (mut rig, _) = Rig::dry();
+    let [waiter] = rig.crowd(STEP, [1]);
+    rig.alarm(rig.now + STEP);
+
+    let _ = rig.withdraw(&waiter);
+
+    assert!(!waiter.has_mail());
+    let status = rig.status();
+    assert_eq!((status.timed_out, status.cancelled), (1, 0));
+}
+
+#[test]
+fn an_alarm_that_did_not_go_off_is_set_anew_for_the_first_deadline() {
+    let (mut rig, _) = Rig::dry();
+    let first = rig.wait(Some(STEP)).alarm;
+    let second = rig.wait(Some(3 * STEP));
+    assert_eq!((first, second.alarm), (Some(rig.now + STEP), None));
+    rig.now += STEP + Duration::from_millis(5);
+    assert_eq!(rig.wait(Some(9 * STEP)).alarm, None, "it may be just late");
+    rig.now += Duration::from_millis(6);
+
+    let third = rig.wait(Some(9 * STEP));
+
+    let at = third.alarm.expect("it was missed");
+    assert!(at <= rig.now, "a deadline has passed already");
+    let next = rig.alarm(at);
+    assert_eq!(rig.status().timed_out, 1);
     assert_eq!(
-        others.map(|over| over.seen.phase),
-        [Phase::Queued, Phase::Queued]
+        next,
+        Some(rig.now - (STEP + Duration::from_millis(11)) + 3 * STEP)
     );
 }
 
 #[test]
-fn who_is_woken_and_waits_on_wakes_the_others() {
-    let mut dry = Dry::new();
-    let now = dry.now;
-    let long = 3 * HELD_UP_AFTER;
-    let all = [long, long, HELD_UP_AFTER, HELD_UP_AFTER].map(|it| dry.wait(Some(it)).0);
-    dry.alarm(now + HELD_UP_AFTER);
-    assert_eq!(are_woken(&all), [true, false, false, false]);
-    let mut orders = Orders::default();
+fn a_waiter_that_looks_sets_an_alarm_that_was_missed() {
+    let (mut rig, _) = Rig::dry();
+    let waiter = rig.wait(Some(30 * STEP));
+    rig.now += HELD_UP_AFTER + STEP;
 
-    let (ticket, until) = (all[0].ticket, Some(now + long));
-    let claim = dry
-        .ledger
-        .claim(ticket, Waker::noop(), until, dry.now, &mut orders);
-    orders.call_all(|_| panic!("nobody refused anything"));
+    let (waits, orders) = rig.look(&waiter);
 
-    assert!(claim.is_pending());
-    assert_eq!(are_woken(&all), [true; 4]);
-    assert_eq!(orders.alarm, Some(now + 2 * HELD_UP_AFTER));
-    assert!(all[2].hears().is_none(), "it has to say so itself");
-    dry.time_out(&all[3]);
-    assert!(all[2].hears().is_some(), "or another whose time is over");
+    let at = orders.alarm.expect("it was missed");
+    assert!(waits && at <= rig.now, "a look was due before");
+    assert_eq!(rig.alarm(at), Some(rig.now + HELD_UP_AFTER));
+    assert_eq!(waiter.wakes(), 1);
+    assert_eq!(rig.look(&waiter).1.alarm, None, "it is set");
 }
 
 #[test]
-fn if_whoever_was_woken_does_not_come_it_wakes_all_who_are_due() {
-    let mut dry = Dry::new();
-    let all = dry.crowd([1, 1, 5, 1]);
-    let again = dry.alarm(dry.now + STEP).expect("it goes off again");
-    assert_eq!(are_woken(&all), [true, false, false, false]);
+fn an_alarm_that_is_forgotten_is_set_by_the_next_waiter() {
+    let (mut rig, lent) = Rig::dry();
+    let waiter = rig.wait(Some(5 * STEP));
+    let _ = rig.give_back(lent);
+    let _ = waiter.claim();
+    assert!(rig.ledger.is_alarm_set());
+    assert_eq!(
+        rig.wait(Some(7 * STEP)).alarm,
+        None,
+        "it is set for earlier"
+    );
 
-    let next = dry.alarm(again);
+    rig.ledger.forget_alarm();
 
-    assert_eq!(are_woken(&all), [true, true, false, true]);
-    assert_eq!(next, dry.ledger.alarm_at);
-    assert!(all[1].hears().is_none(), "nobody is told behind their back");
-    dry.time_out(&all[3]);
-    assert!(all[0].hears().is_some() && all[1].hears().is_some());
-    assert!(all[2].hears().is_none());
+    let at = rig.wait(Some(9 * STEP)).alarm;
+    let first = rig.now + 5 * STEP;
+    assert_eq!(at, Some(first), "for the first deadline of all");
+    assert_eq!(rig.wait(Some(9 * STEP)).alarm, None);
 }
 
 #[test]
-fn one_who_is_alone_has_nobody_to_tell() {
-    let mut dry = Dry::new();
-    let (alone, set) = dry.wait(Some(STEP));
+fn an_alarm_that_was_never_set_is_not_set_by_forgetting_it() {
+    let (mut rig, _) = Rig::dry();
 
-    let next = dry.alarm(set.expect("it is the first"));
+    rig.ledger.forget_alarm();
 
-    assert!(alone.is_woken());
-    assert_eq!(next, None);
-    assert_eq!(dry.time_out(&alone).1, None);
+    assert!(!rig.ledger.is_alarm_set());
+}
+
+/// On a paused clock the alarm does not come, and a waker may block its thread.
+#[test]
+fn upkeep_stands_in_for_an_alarm_that_is_held_up() {
+    let (mut rig, _) = Rig::dry();
+    let late = Duration::from_millis(10);
+    let [first, second] = rig.crowd(STEP, [1, 3]);
+    let began = rig.now;
+    let before = rig.ledger.upkeep(rig.now).0;
+    assert_eq!(before.next, Some(began + STEP + late), "it wakes in time");
+    rig.now = began + STEP;
+    let _ = rig.ledger.upkeep(rig.now);
+    assert!(!first.has_mail(), "the alarm may be just late");
+    rig.now = began + STEP + late;
+
+    let (upkeep, mut orders) = rig.ledger.upkeep(rig.now);
+    orders.wake_all();
+
+    assert!(first.has_mail() && !second.has_mail());
+    assert_eq!(first.wakes(), 1);
+    assert_eq!(orders.alarm, Some(began + 3 * STEP), "it is set anew");
+    assert_eq!(upkeep.next, Some(began + 3 * STEP + late), "no spinning");
+    rig.now = began + 3 * STEP + late;
+    let (upkeep, _) = rig.ledger.upkeep(rig.now);
+    assert!(second.has_mail());
+    assert_eq!(
+        upkeep.next,
+        Some(rig.now + 30 * SECOND),
+        "no waiter is left"
+    );
 }
 
 #[test]
-fn one_that_was_overtaken_does_nothing() {
-    let mut dry = Dry::new();
-    let late = dry.wait(Some(2 * STEP)).1.expect("it is the first");
-    let (waiting, soon) = dry.wait(Some(STEP));
-    dry.alarm(soon.expect("it is sooner"));
-    assert_eq!(dry.time_out(&waiting).1, Some(late));
-    let (_, sooner) = dry.wait(Some(STEP / 2));
-    let sooner = sooner.expect("it is sooner still");
+fn a_waiter_that_sets_the_alarm_wakes_upkeep_to_stand_in_for_it() {
+    let (mut rig, _) = Rig::dry();
+    let _ = rig.ledger.upkeep(rig.now);
 
-    assert_eq!(dry.alarm(late), None, "it was overtaken");
+    let (_waiter, orders) = rig.ask(asker(), rig.now + STEP);
 
-    assert!(dry.alarm(sooner).is_some(), "this one was not");
-}
-
-#[test]
-fn who_looks_and_waits_on_is_woken_again() {
-    let mut dry = Dry::new();
-    let until = dry.now + 2 * HELD_UP_AFTER;
-    let (waiting, set) = dry.wait(Some(2 * HELD_UP_AFTER));
-    dry.alarm(set.expect("it is the first"));
-    let waker = Waker::from(Arc::clone(&waiting.woken));
-    let mut orders = Orders::default();
-
-    let ticket = waiting.ticket;
-    let claim = dry
-        .ledger
-        .claim(ticket, &waker, Some(until), dry.now, &mut orders);
-
-    assert!(claim.is_pending());
-    assert_eq!(orders.alarm, Some(until));
-    waiting.woken.0.store(false, Ordering::Relaxed);
-    assert_eq!(dry.alarm(until), None);
-    assert!(waiting.is_woken());
-}
-
-#[test]
-fn nobody_who_was_served_or_left_is_woken_by_it() {
-    let mut dry = Dry::new();
-    let (served, set) = dry.wait(Some(STEP));
-    let (gone, _) = dry.wait(Some(STEP));
-    let (waits, _) = dry.wait(Some(STEP));
-    let good = (Condition::Good, Manner::Dropped);
-    let (_, orders) = dry.ledger.returned(dry.lent, 0, good.0, good.1, dry.now);
-    let _ = dry.ledger.withdraw(gone.ticket, dry.now);
-
-    dry.alarm(set.expect("it is the first"));
-
-    assert_eq!(are_woken(&[served, gone, waits]), [false, false, true]);
-    assert!(orders.wakes(), "who is served is woken by the return");
-}
-
-#[test]
-fn who_leaves_before_hearing_of_it_has_run_out_of_time_and_was_not_cancelled() {
-    let mut dry = Dry::new();
-    let all = dry.crowd([1, 1]);
-    dry.alarm(dry.now + STEP);
-    dry.time_out(&all[0]);
-
-    let mut orders = dry.ledger.withdraw(all[1].ticket, dry.now);
-
-    orders.call_all(|_| panic!("nobody refused anything"));
-    assert!(all[1].hears().is_none(), "it is not there any more");
-    let status = dry.ledger.status(dry.now);
-    assert_eq!((status.timed_out, status.cancelled), (2, 0));
-}
-
-#[test]
-fn who_hears_of_it_from_the_ledger_need_not_look_into_the_mailbox() {
-    let mut dry = Dry::new();
-    let all = dry.crowd([1, 1]);
-    dry.alarm(dry.now + STEP);
-    dry.time_out(&all[0]);
-
-    let (claim, _) = dry.ledger.claimed(all[1].ticket, Waker::noop(), dry.now);
-
-    assert!(matches!(
-        claim,
-        Poll::Ready(Err(Refusal::TimedOut(TimeIsUp { .. })))
-    ));
-}
-
-/// They leave without a word, so somebody has to look.
-#[test]
-fn their_seats_are_taken_by_the_next_crowd_once_they_have_heard() {
-    let mut dry = Dry::new();
-    let mut seats = 0;
-    for _ in 0..5 {
-        let all = dry.crowd([1; 100]);
-        dry.alarm(dry.now + STEP);
-        dry.time_out(&all[0]);
-        assert!(all[1..].iter().all(|other| other.hears().is_some()));
-
-        let before = std::mem::replace(&mut seats, dry.ledger.queue.seats());
-
-        assert!(before == 0 || before == seats, "{before}, then {seats}");
-    }
-}
-
-#[test]
-fn the_seat_of_one_who_has_not_heard_yet_is_theirs() {
-    let mut dry = Dry::new();
-    let all = dry.crowd([1; 8]);
-    dry.alarm(dry.now + STEP);
-    dry.time_out(&all[0]);
-
-    let others = dry.crowd([9; 100]);
-
-    let is_taken = |seat| others.iter().any(|other| other.ticket.seat == seat);
-    assert!(all[1..].iter().all(|other| !is_taken(other.ticket.seat)));
-    assert!(all[1..].iter().all(|other| other.hears().is_some()));
+    assert!(orders.ring && orders.alarm.is_some());
 }

@@ -2,94 +2,65 @@
 
 use super::*;
 
-/// Who reads the clock before another may get the lock after it.
+/// A thread that reads the clock before another one may get the lock after it.
 #[test]
-fn a_clock_that_was_read_early_raises_no_alarm() {
-    let config = Config {
-        max_size: 3,
-        check_after_idle: Some(Duration::from_secs(2)),
-        ..Config::default()
-    };
-    let limits = Arc::new(Limits::check(config).expect("these settings are valid"));
-    let early = crate::rt::now();
-    let late = early + Duration::from_secs(3);
-    let mut ledger: Ledger<Token> = Ledger::new(limits, false, 0, 1, early);
-    let asker = Asker {
-        site: Location::caller(),
-        owner: None,
-    };
-    let mut tickets = Vec::new();
-    for token in 0..3 {
-        let (answer, _) = ledger.asked(asker, Waker::noop(), early);
-        let Answer::Wait { ticket, .. } = answer else {
-            panic!("nothing is open yet")
-        };
-        let Some(Work::Open { slot }) = ledger.next_work() else {
-            panic!("an open is owed")
-        };
-        let _ = ledger.opened(slot, token, None, early).1.delivered();
-        tickets.push(ticket);
+fn a_clock_that_was_read_early_breaks_no_invariant() {
+    let mut rig = Rig::new(Config {
+        check_after_idle: Some(2 * SECOND),
+        ..of_size(3)
+    });
+    let early = rig.now;
+    let lent = [(); 3].map(|()| rig.wait(None));
+    rig.open();
+    let [first, second, granted] = lent;
+    for waiter in [first, second] {
+        let slot = waiter.claim().slot;
+        let _ = rig.give_back(slot);
     }
-    let granted = tickets.pop().expect("three asked");
-    for ticket in tickets {
-        let (claim, _) = ledger.claimed(ticket, Waker::noop(), early);
-        let Poll::Ready(Ok(grant)) = claim else {
-            panic!("it was granted")
-        };
-        let (slot, token) = (grant.slot, grant.resource);
-        let _ = ledger.returned(slot, token, Condition::Good, Manner::Dropped, early);
-    }
-    let (answer, _) = ledger.asked(asker, Waker::noop(), late);
-    assert!(
-        matches!(answer, Answer::Wait { .. }),
-        "both idle ones must be checked first"
-    );
+    rig.now = early + 3 * SECOND;
+    let waits = rig.wait(None);
+    assert!(!waits.has_mail(), "both idle ones must be checked first");
+    rig.now = early;
 
-    let (claim, _) = ledger.claimed(granted, Waker::noop(), early);
+    let slot = granted.claim().slot;
+    let _ = rig.give_back(slot);
 
-    assert!(matches!(claim, Poll::Ready(Ok(_))));
+    assert_eq!(waits.claim().slot, slot);
 }
 
-/// What was open, or being opened, when everything was invalidated must go, also if whoever brings it looked at the clock before.
+/// A resource that was open, or being opened, when everything was invalidated must go, also if the
+/// thread that brings it read the clock before.
 #[test]
-fn what_was_invalidated_is_closed_whenever_the_clock_was_read_that_it_comes_back_by() {
-    let limits = Limits::check(Config::default()).expect("these settings are valid");
-    let early = crate::rt::now();
+fn an_invalidated_resource_is_closed_whenever_the_clock_was_read_that_it_comes_back_by() {
+    let mut rig = Rig::new(Config::default());
+    let early = rig.now;
+    let lent = rig.lend_new();
+    let _waiter = rig.wait(None);
+    let opening = rig.begin_opens()[0];
+
     let late = early + Duration::from_millis(4);
-    let mut ledger: Ledger<Token> = Ledger::new(Arc::new(limits), false, 0, 1, early);
-    let asker = Asker {
-        site: Location::caller(),
-        owner: None,
-    };
-    let open_owed = |ledger: &mut Ledger<Token>| match ledger.next_work() {
-        Some(Work::Open { slot }) => slot,
-        other => panic!("an open is owed, not {other:?}"),
-    };
-    let (answer, _) = ledger.asked(asker, Waker::noop(), early);
-    let Answer::Wait { ticket, .. } = answer else {
-        panic!("nothing is open yet")
-    };
-    let slot = open_owed(&mut ledger);
-    let _ = ledger.opened(slot, 1, None, early).1.delivered();
-    let (claim, _) = ledger.claimed(ticket, Waker::noop(), early);
-    let Poll::Ready(Ok(lent)) = claim else {
-        panic!("it was granted")
-    };
-    let _ = ledger.asked(asker, Waker::noop(), early);
-    let opening = open_owed(&mut ledger);
+    let _ = rig.ledger.invalidate(Duration::ZERO, late);
+    let _ = rig.give_back(lent.slot);
+    let _ = rig.opened(opening);
 
-    let _ = ledger.invalidate(Duration::ZERO, late);
-    let (slot, token) = (lent.slot, lent.resource);
-    let _ = ledger.returned(slot, token, Condition::Good, Manner::Dropped, early);
-    let _ = ledger.opened(opening, 2, None, early);
+    let closed: Vec<_> = rig
+        .owed()
+        .into_iter()
+        .filter_map(|work| match work {
+            Work::Close { reason, .. } => Some(reason),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(closed, [Reason::Invalidated; 2]);
+}
 
-    for _ in 0..2 {
-        let closed = loop {
-            match ledger.next_work().expect("two closes are owed") {
-                Work::Close { reason, .. } => break reason,
-                _ => continue,
-            }
-        };
-        assert_eq!(closed, Reason::Invalidated);
-    }
+#[test]
+fn a_deadline_is_judged_by_the_clock_of_the_thread_that_has_the_lock() {
+    let (mut rig, lent) = Rig::dry();
+    let waiter = rig.wait(Some(SECOND));
+    rig.now += SECOND - Duration::from_nanos(1);
+
+    let _ = rig.give_back(lent);
+
+    assert_eq!(waiter.claim().slot, lent, "there was time left");
 }

@@ -1,30 +1,40 @@
-//! Random histories of the ledger. After every step its invariants are checked, and the world outside (who holds what, who waits, who works)
-//! is kept here, so that both halves of each equation are held by different hands.
+//! Random histories of the ledger. After every step its invariants are checked. The world outside
+//! (who holds what, who waits, who works) is kept here, so that both halves of each equation are
+//! held by different hands.
 
 use std::collections::BTreeSet;
 use std::env;
 use std::ops::Range;
 use std::panic::Location;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::task::{Poll, Wake, Waker};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Wake, Waker};
 
 mod alarm;
-mod aside;
 mod calls;
 mod clock;
+mod crowds;
+mod delivery;
+mod growth;
+mod health;
 mod herd;
-mod mail;
+mod memory;
+mod on_trays;
+mod oracle;
+mod passed_over;
+mod proof;
+mod replace;
 mod ring;
 mod seed;
 mod trays;
+mod visible;
 mod work;
 
-use super::way_in::Joined;
 use super::*;
 use crate::breaker::BreakerState;
 use crate::config::{Config, IdleOrder, Nested, OnOpenError};
-use crate::status::Status;
+use crate::status::{Reason, Status};
+use calls::{Rig, SECOND, Waiter, Woken, asker, limits, of_size};
 use seed::Seed;
 
 /// Miri takes its time, and sees in few what it can see at all.
@@ -64,9 +74,9 @@ fn seeds() -> Range<u64> {
 
 #[test]
 fn every_edge_of_the_state_machine_is_walked_and_no_other_is_allowed() {
-    use State::{Aside, Checking, Cleaning, Closing, Idle, Leased, Opening, Vacant};
+    use State::{Checking, Cleaning, Closing, Idle, Leased, OnTray, Opening, Vacant};
     let all = [
-        Vacant, Opening, Idle, Leased, Aside, Checking, Cleaning, Closing,
+        Vacant, Opening, Idle, Leased, OnTray, Checking, Cleaning, Closing,
     ];
 
     let edges = all
@@ -74,37 +84,32 @@ fn every_edge_of_the_state_machine_is_walked_and_no_other_is_allowed() {
         .flat_map(|from| all.iter().filter(|to| from.may_become(**to)))
         .count();
 
+    assert_eq!(all.len(), State::COUNT);
     assert_eq!(edges, 1 + 4 + 3 + 6 + 2 + 4 + 4 + 1);
     assert!(
         !Vacant.may_become(Leased) && !Closing.may_become(Idle) && !Cleaning.may_become(Checking)
     );
 }
 
-#[derive(Default)]
-struct Woken(AtomicBool);
-
-impl Wake for Woken {
-    fn wake(self: Arc<Self>) {
-        self.0.store(true, Ordering::Relaxed);
-    }
-}
-
-/// Somebody with a ticket.
+/// A caller with a ticket.
 struct Caller {
     ticket: Ticket,
     mailbox: MailboxRef<Token>,
-    joined: u64,
+    /// Its place among all callers that ever waited.
+    joined: i64,
+    since: Moment,
+    deadline: Moment,
+    /// The waker of its last poll.
     woken: Arc<Woken>,
-    /// When its time is over, if the alarm is to wake it.
-    until: Option<Moment>,
-    /// It was woken to look again, and has not looked yet.
-    due: Cell<bool>,
+    /// It was granted a dead resource, and waits again.
+    again: bool,
 }
 
-impl Caller {
-    fn is_woken(&self) -> bool {
-        self.woken.0.load(Ordering::Relaxed)
-    }
+/// A caller with a resource.
+struct Lent {
+    slot: SlotNo,
+    token: Token,
+    tray: Option<TrayNo>,
 }
 
 /// The resource is a number that exists once.
@@ -114,17 +119,22 @@ struct World {
     rng: Rng,
     now: Moment,
     ledger: Ledger<Token>,
-    leases: Vec<(SlotNo, Token)>,
+    leases: Vec<Lent>,
     trays: Vec<Option<trays::Tray>>,
+    /// In the order in which they are to be served.
     callers: Vec<Caller>,
+    watchers: Vec<(Option<WatchNo>, Arc<Woken>)>,
+    /// The moments for which the alarm is set, as the shell was told.
+    alarms: BTreeSet<Moment>,
     jobs: Vec<Work<Token>>,
     /// What the ledger has in its own hands: idle, granted, or owed work.
     inside: BTreeSet<Token>,
     /// How many may exist: `max_size`, or what was there when it shrank.
     cap: usize,
-    joined: u64,
+    joined: i64,
     minted: u64,
     closed: bool,
+    ends: herd::Ends,
     before: Status,
 }
 
@@ -132,7 +142,11 @@ impl World {
     fn new(seed: u64) -> Self {
         let mut rng = Rng::with_seed(seed);
         let now = crate::rt::now();
-        let max_size = rng.usize(1..=5);
+        // Sometimes more than are passed over on the shelf.
+        let max_size = match rng.u8(0..6) {
+            0 => rng.usize(9..=12),
+            _ => rng.usize(1..=5),
+        };
         let config = Config {
             max_size,
             min_size: rng.usize(0..=max_size),
@@ -160,26 +174,30 @@ impl World {
             nested: [Nested::Allow, Nested::Report, Nested::Deny][rng.usize(0..3)],
             ..Config::default()
         };
-        let limits = Arc::new(Limits::check(config).expect("these settings are valid"));
+        let limits = limits(config);
         let asks = rng.u8(0..4) == 0;
-        let trays = if may_be_set_aside(&limits, asks) {
-            rng.usize(0..=5)
+        let trays = if may_use_trays(&limits, asks) {
+            // Few, so that slots take them from each other.
+            rng.usize(0..=3)
         } else {
             0
         };
         Self {
             now,
             trays: (0..trays).map(|_| None).collect(),
-            ledger: Ledger::new(limits, asks, trays, rng.u64(..), now),
+            ledger: Ledger::new(limits, "pool".into(), asks, trays, rng.u64(..), now),
             rng,
             leases: Vec::new(),
             callers: Vec::new(),
+            watchers: Vec::new(),
+            alarms: BTreeSet::new(),
             jobs: Vec::new(),
             inside: BTreeSet::new(),
             cap: max_size,
             joined: 0,
             minted: 0,
             closed: false,
+            ends: herd::Ends::default(),
             before: Status::default(),
         }
     }
@@ -188,19 +206,24 @@ impl World {
         self.alarm();
         let dice = self.rng.u32(0..1000);
         if !matches!(dice, 0..290 | 480..620 | 635..760) {
-            self.fetch();
+            self.clear_trays();
         }
         match dice {
             0..60 => self.take_from_tray(),
-            60..250 => self.request(),
+            60..250 => {
+                let deadline = self.patience();
+                self.request(deadline);
+            }
             250..290 => self.try_request(),
-            290..400 => self.with_caller(Self::claim),
-            400..440 => self.with_caller(Self::withdraw),
-            440..480 => self.with_caller(Self::time_out),
+            290..420 => self.with_caller(Self::poll),
+            420..470 => self.with_caller(Self::withdraw),
+            470..477 => self.watch(),
+            477..480 => self.warm(),
             480..620 => self.give_back(),
             620..635 => self.detach(),
             635..760 => self.take_work(),
-            760..880 => self.finish_work(),
+            760..875 => self.finish_work(),
+            875..880 => self.change_upkeep(),
             880..920 => self.upkeep(),
             920..930 => self.resize(),
             930..940 => {
@@ -213,152 +236,119 @@ impl World {
                 let orders = self.ledger.resume(self.now);
                 self.obey(orders);
             }
-            955..970 => {
-                use BreakerState::{Active, Inactive, Recovering};
-                let next = [Active, Active, Inactive, Recovering][self.rng.usize(0..4)];
-                let (_, orders) = self.ledger.set_breaker(None, next, self.now);
-                self.obey(orders);
-            }
+            955..970 => self.change_breaker(),
             970..975 => self.ledger.pause(),
-            975..982 => {
+            975..980 => {
                 let orders = self.ledger.unpause(self.now);
                 self.obey(orders);
             }
-            982..990 => self.look(),
+            980..984 => {
+                let mut orders = self.ledger.call_helpers();
+                orders.wake_all();
+            }
+            984..990 => self.retain(),
             990..999 => self.now += Duration::from_millis(self.rng.u64(0..4_000)),
             _ => self.close(),
         }
         self.now += Duration::from_millis(self.rng.u64(0..200));
     }
 
-    fn asker(&mut self) -> Asker {
-        Asker {
-            site: Location::caller(),
-            owner: None,
-        }
-    }
-
-    fn request(&mut self) {
+    fn request(&mut self, deadline: Moment) {
+        let asker = asker();
+        self.clear_trays_to_ask();
+        self.fork();
         let woken = Arc::new(Woken::default());
-        let asker = self.asker();
-        let until = self.patience();
-        self.fetch_to_ask();
         let mut waker = Some(Waker::from(Arc::clone(&woken)));
-        let mut orders = Orders::default();
-        let joined = self.ledger.join_line(asker, &mut waker, until, self.now);
-        let answer = match joined {
-            Some(Joined {
-                ticket, mailbox, ..
-            }) => {
-                let left = (self.ledger.owed.is_empty(), self.ledger.waste.is_empty());
-                assert_eq!(left, (true, true), "owed work was kept secret");
-                Answer::Wait { ticket, mailbox }
-            }
-            None => {
-                let answer = self
-                    .ledger
-                    .request(asker, &mut waker, until, self.now, &mut orders);
-                self.obey(orders.delivered());
-                answer
-            }
-        };
+        let (now, mut orders) = (self.now, Orders::default());
+        let joined = self
+            .ledger
+            .join_line(asker, &mut waker, deadline, now, &mut orders);
+        if let Some((ticket, mailbox)) = joined {
+            self.joins(ticket, mailbox, woken, deadline);
+            return self.obey(orders);
+        }
+        let answer = self
+            .ledger
+            .request(asker, &mut waker, deadline, None, now, &mut orders);
         match answer {
             Answer::Granted(grant) => {
-                assert!(
-                    !self.callers.iter().any(|caller| !caller.is_woken()),
-                    "barged past somebody who waits"
-                );
-                self.lent(grant);
+                assert!(self.is_line_empty(), "barged past a waiter");
+                self.lent_on_tray(grant, &mut orders);
             }
-            Answer::Wait { ticket, mailbox } => {
-                self.joined += 1;
-                self.callers.push(Caller {
-                    ticket,
-                    mailbox,
-                    joined: self.joined,
-                    woken,
-                    until,
-                    due: Cell::new(false),
-                });
-            }
+            Answer::Wait { ticket, mailbox } => self.joins(ticket, mailbox, woken, deadline),
             Answer::Refused(Refusal::Closed) => assert!(self.closed),
             Answer::Refused(_) => {}
         }
+        self.obey(orders);
     }
 
     fn try_request(&mut self) {
-        let asker = self.asker();
-        self.fetch_to_ask();
-        let (answer, orders) = self.ledger.try_request(asker, self.now);
-        self.obey(orders);
+        self.clear_trays_to_ask();
+        let mut orders = Orders::default();
+        let answer = self.ledger.try_request(asker(), self.now, &mut orders);
         if let Ok(Some(grant)) = answer {
-            assert!(
-                !self.callers.iter().any(|caller| !caller.is_woken()),
-                "a try barged past somebody who waits"
-            );
-            self.lent(grant);
+            assert!(self.is_line_empty(), "a try barged past a waiter");
+            self.lent_on_tray(grant, &mut orders);
         }
+        self.obey(orders);
     }
 
-    fn with_caller(&mut self, act: fn(&mut Self, Caller)) {
-        if !self.callers.is_empty() {
-            let nth = self.rng.usize(0..self.callers.len());
-            let caller = self.callers.remove(nth);
-            act(self, caller);
-        }
+    fn is_line_empty(&mut self) -> bool {
+        let Self {
+            ledger, callers, ..
+        } = self;
+        let mut tickets = callers.iter().map(|caller| caller.ticket);
+        !tickets.any(|ticket| ledger.waiters.waiter(ticket).is_some())
     }
 
-    fn heard(&mut self, claim: Claim<Token>) {
-        match claim {
-            Ok(grant) => self.lent(grant),
-            Err(Refusal::Closed) => assert!(self.closed),
-            Err(_) => {}
-        }
-    }
-
-    fn lent(&mut self, grant: Grant<Token>) {
+    fn lent(&mut self, grant: Grant<Token>, tray: Option<TrayNo>) {
         assert!(!self.closed, "I6: lent after it was closed");
+        let Grant { slot, resource, .. } = grant;
         assert!(
-            self.inside.remove(&grant.resource),
+            self.inside.remove(&resource),
             "I4: lent what it did not have"
         );
-        self.leases.push((grant.slot, grant.resource));
-        if self.ledger.is_aside(grant.slot) {
-            self.open_tray(grant.slot, grant.uses);
-        }
-    }
-
-    fn withdraw(&mut self, caller: Caller) {
-        let orders = self.ledger.withdraw(caller.ticket, self.now);
-        self.obey(orders);
+        self.leases.push(Lent {
+            slot,
+            token: resource,
+            tray,
+        });
     }
 
     fn give_back(&mut self) {
         if self.leases.is_empty() {
             return;
         }
-        let (slot, token) = self
-            .leases
-            .swap_remove(self.rng.usize(0..self.leases.len()));
+        let nth = self.rng.usize(0..self.leases.len());
+        let lent = self.leases.swap_remove(nth);
         let condition = match self.rng.u8(0..10) {
             0 => Condition::Broken,
             1 => Condition::Discarded,
             2 | 3 => Condition::Dirty { clean: true },
             _ => Condition::Good,
         };
+        if condition != Condition::Good || !self.lay_back(&lent) {
+            self.come_back(lent, condition);
+        }
+    }
+
+    /// Gives a resource to the ledger.
+    fn come_back(&mut self, lent: Lent, condition: Condition) {
+        if matches!(condition, Condition::Broken | Condition::Dead) {
+            self.clear_trays();
+        }
+        self.take_off(&lent);
+        self.inside.insert(lent.token);
         let manner = if self.rng.bool() {
             Manner::Dropped
         } else {
             Manner::Polite
         };
-        if condition == Condition::Good && self.lay_back(slot, token) {
-            return;
-        }
-        self.fetch_one(slot);
-        self.inside.insert(token);
-        let (returned, orders) = self
+        let mut orders = Orders::default();
+        let Lent { slot, token, .. } = lent;
+        let returned = self
             .ledger
-            .returned(slot, token, condition, manner, self.now);
+            .give_back(slot, token, condition, manner, self.now, &mut orders);
         self.obey(orders);
         if let Some(work) = returned.work {
             self.take_up(work);
@@ -366,28 +356,9 @@ impl World {
     }
 
     fn detach(&mut self) {
-        if let Some((slot, _)) = self.leases.pop() {
-            let orders = self.ledger.detach(slot, self.now);
+        if let Some(lent) = self.leases.pop() {
+            let orders = self.ledger.detach(lent.slot, self.now);
             self.obey(orders);
         }
-    }
-
-    fn take_work(&mut self) {
-        if let Some(work) = self.ledger.next_work() {
-            self.take_up(work);
-        }
-    }
-
-    fn take_up(&mut self, work: Work<Token>) {
-        if let Work::Vet { resource, .. }
-        | Work::Clean { resource, .. }
-        | Work::Close { resource, .. } = &work
-        {
-            assert!(
-                self.inside.remove(resource),
-                "I4: work on what it did not have"
-            );
-        }
-        self.jobs.push(work);
     }
 }

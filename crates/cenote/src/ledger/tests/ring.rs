@@ -1,96 +1,25 @@
-//! When the upkeep task is woken: never for what it would wake for by itself, or can do nothing about.
+//! When the upkeep task is woken: never for what it would wake for by itself, or can do nothing
+//! about.
 
 use super::*;
 
-const SECOND: Duration = Duration::from_secs(1);
-
-/// A ledger with leases, whose upkeep sleeps.
-struct Kept {
-    ledger: Ledger<Token>,
-    now: Moment,
-    leases: Vec<SlotNo>,
+/// So many leases are out, and upkeep sleeps.
+fn lent(config: Config, leases: usize) -> (Rig, Vec<SlotNo>) {
+    let mut rig = Rig::new(Config {
+        max_lifetime: None,
+        upkeep_interval: 30 * SECOND,
+        ..config
+    });
+    let leases = (0..leases).map(|_| rig.lend_new().slot).collect();
+    sleep(&mut rig);
+    (rig, leases)
 }
 
-impl Kept {
-    /// Upkeep has nothing to wake for but its interval, unless `config` says so.
-    fn new(config: Config, leases: usize) -> Self {
-        let now = crate::rt::now();
-        let config = Config {
-            max_lifetime: None,
-            upkeep_interval: 30 * SECOND,
-            ..config
-        };
-        let limits = Arc::new(Limits::check(config).expect("these settings are valid"));
-        let ledger = Ledger::new(limits, false, 0, 0, now);
-        let mut kept = Self {
-            ledger,
-            now,
-            leases: Vec::new(),
-        };
-        for _ in 0..leases {
-            let ticket = kept.wait().0;
-            kept.open();
-            let (claim, _) = kept.ledger.claimed(ticket, Waker::noop(), now);
-            let Poll::Ready(Ok(grant)) = claim else {
-                panic!("it was to be lent");
-            };
-            kept.leases.push(grant.slot);
-        }
-        kept.sleep();
-        kept
-    }
-
-    /// Opens what is owed.
-    fn open(&mut self) {
-        while let Some(work) = self.ledger.next_work() {
-            let Work::Open { slot } = work else {
-                panic!("{work:?} is owed");
-            };
-            let _ = self.ledger.opened(slot, 0, None, self.now).1.delivered();
-        }
-    }
-
-    /// Does what is due, and sleeps.
-    fn sleep(&mut self) {
-        let _ = self.ledger.upkeep(self.now);
-        self.open();
-        let _ = self.ledger.upkeep(self.now);
-    }
-
-    fn wait(&mut self) -> (Ticket, Orders<Token>) {
-        let asker = asker();
-        match self.ledger.asked(asker, Waker::noop(), self.now) {
-            (Answer::Wait { ticket, .. }, orders) => (ticket, orders),
-            (answer, _) => panic!("it was to wait: {answer:?}"),
-        }
-    }
-
-    /// Does this wake the upkeep task?
-    fn rings(&mut self, act: impl FnOnce(&mut Self) -> Orders<Token>) -> bool {
-        act(self).ring
-    }
-
-    fn give_back(&mut self) -> Orders<Token> {
-        let slot = self.leases.pop().expect("one is out");
-        let (good, dropped) = (Condition::Good, Manner::Dropped);
-        self.ledger.returned(slot, 0, good, dropped, self.now).1
-    }
-
-    fn detach(&mut self) -> Orders<Token> {
-        let slot = self.leases.pop().expect("one is out");
-        self.ledger.detach(slot, self.now)
-    }
-
-    fn lend(&mut self) -> Orders<Token> {
-        self.ledger.try_request(asker(), self.now).1
-    }
-}
-
-fn asker() -> Asker {
-    Asker {
-        site: Location::caller(),
-        owner: None,
-    }
+/// Upkeep does what is due, and sleeps.
+fn sleep(rig: &mut Rig) {
+    let _ = rig.ledger.upkeep(rig.now);
+    rig.open();
+    let _ = rig.ledger.upkeep(rig.now);
 }
 
 #[test]
@@ -101,8 +30,8 @@ fn a_return_wakes_upkeep_only_for_a_date_before_its_next() {
             heartbeat_interval,
             ..Config::default()
         };
-        let mut kept = Kept::new(config, 2);
-        [kept.rings(Kept::give_back), kept.rings(Kept::give_back)]
+        let (mut rig, leases) = lent(config, 2);
+        [0, 1].map(|nth| rig.give_back(leases[nth]).ring)
     };
 
     assert_eq!(rings(Some(60 * SECOND), None), [false, false]);
@@ -118,10 +47,10 @@ fn a_lease_wakes_upkeep_only_if_it_may_leak_before_its_next_round() {
             leak_after: Some(leak_after),
             ..Config::default()
         };
-        let mut kept = Kept::new(config, 1);
-        let _ = kept.give_back();
-        kept.sleep();
-        kept.rings(Kept::lend)
+        let (mut rig, leases) = lent(config, 1);
+        let _ = rig.give_back(leases[0]);
+        sleep(&mut rig);
+        rig.lend().1.ring
     };
 
     assert!(!rings(60 * SECOND));
@@ -137,7 +66,7 @@ fn a_lease_wakes_upkeep_for_a_spare_one_only_if_there_is_room() {
             leak_after: None,
             ..Config::default()
         };
-        Kept::new(config, 1).rings(Kept::lend)
+        lent(config, 1).0.lend().1.ring
     };
 
     assert!(!rings(2), "one is out and one is spare");
@@ -146,39 +75,49 @@ fn a_lease_wakes_upkeep_for_a_spare_one_only_if_there_is_room() {
 
 #[test]
 fn a_free_slot_wakes_upkeep_only_if_it_is_to_be_refilled_now() {
-    let kept = |min_size| {
+    let rings = |min_size, prepare: fn(&mut Rig)| {
         let config = Config {
             min_size,
             ..Config::default()
         };
-        Kept::new(config, 1)
+        let (mut rig, leases) = lent(config, 1);
+        prepare(&mut rig);
+        rig.ledger.detach(leases[0], rig.now).ring
     };
-    let mut paused = kept(1);
-    paused.ledger.pause();
-    let mut suspended = kept(1);
-    suspended.ledger.suspend();
 
-    assert!(kept(1).rings(Kept::detach));
-    assert!(!kept(0).rings(Kept::detach));
-    assert!(!paused.rings(Kept::detach));
-    assert!(!suspended.rings(Kept::detach));
+    assert!(rings(1, |_| {}));
+    assert!(!rings(0, |_| {}));
+    assert!(!rings(1, |rig| rig.ledger.pause()));
+    assert!(!rings(1, |rig| rig.ledger.suspend()));
 }
 
+/// While a waiter is queued, upkeep opens no successor of a resource that expires soon.
 #[test]
-fn the_last_in_line_wakes_upkeep_only_if_that_stepped_back_for_the_line() {
-    let rings = |stepped_back| {
-        let config = Config {
-            max_size: 1,
-            ..Config::default()
+fn the_last_waiter_wakes_upkeep_only_if_that_put_something_off_for_the_queue() {
+    type Leave = fn(&mut Rig, &Waiter, SlotNo) -> Orders<Token>;
+    let leaves: [Leave; 3] = [
+        |rig, waiter, _| rig.withdraw(waiter),
+        |rig, _, lent| rig.give_back(lent),
+        |rig, waiter, _| {
+            rig.now += SECOND / 2;
+            rig.look(waiter).1
+        },
+    ];
+    for leave in leaves {
+        let rings = |after: Duration| {
+            let mut rig = Rig::new(Config {
+                max_lifetime: Some(100 * SECOND),
+                upkeep_interval: SECOND,
+                ..of_size(1)
+            });
+            let lent = rig.lend_new().slot;
+            rig.now += after;
+            let waiter = rig.wait(Some(SECOND / 2));
+            sleep(&mut rig);
+            leave(&mut rig, &waiter, lent).ring
         };
-        let mut kept = Kept::new(config, 1);
-        let (ticket, _) = kept.wait();
-        if stepped_back {
-            kept.sleep();
-        }
-        kept.rings(|kept| kept.ledger.withdraw(ticket, kept.now))
-    };
 
-    assert!(!rings(false));
-    assert!(rings(true));
+        assert!(!rings(10 * SECOND), "nothing was due");
+        assert!(rings(96 * SECOND));
+    }
 }

@@ -1,11 +1,12 @@
-//! The trays of the world: what is set aside changes hands here, and the ledger hears of it when it asks.
+//! The trays of the world: a slot on a tray changes hands here, and the ledger hears of it when it
+//! is taken off.
 
 use super::*;
 
 pub(super) struct Tray {
+    slot: SlotNo,
     token: Option<Token>,
     terms: Terms,
-    asker: Asker,
     since: Moment,
     used_at: Option<Moment>,
     uses: u64,
@@ -22,56 +23,70 @@ impl Tray {
             .terms
             .check_after_idle
             .is_none_or(|after| idle_for < after);
-        proven && self.may_come_back(now)
+        self.token.is_some() && proven && self.may_come_back(now)
     }
 }
 
 impl World {
-    pub(super) fn open_tray(&mut self, slot: SlotNo, uses: u64) {
-        let terms = self.ledger.terms(slot);
-        let waiting = self.callers.iter().any(|caller| !caller.is_woken());
-        assert!(!waiting, "I8: set aside while somebody waits");
-        let tray = Tray {
-            token: None,
-            terms,
-            asker: self.asker(),
-            since: self.now,
-            used_at: None,
-            uses,
-        };
-        let before = self.trays[slot].replace(tray);
-        assert!(before.is_none(), "set aside twice");
+    /// A resource was lent to a caller that did not wait: its slot may go on a tray.
+    pub(super) fn lent_on_tray(&mut self, grant: Grant<Token>, orders: &mut Orders<Token>) {
+        let (slot, uses) = (grant.slot, grant.uses);
+        let tray = self.ledger.find_tray(slot);
+        if let Some(tray) = tray {
+            if self.ledger.is_tray_taken(tray) {
+                self.clear_tray(tray);
+            }
+            let terms = self.ledger.put_on_tray(slot, tray, self.now, orders);
+            assert!(
+                self.is_line_empty(),
+                "I8: on a tray while a waiter is queued"
+            );
+            assert_eq!(self.ledger.tray_of(slot), Some(tray));
+            let before = self.trays[tray as usize].replace(Tray {
+                slot,
+                token: None,
+                terms,
+                since: self.now,
+                used_at: None,
+                uses,
+            });
+            assert!(before.is_none(), "two slots on one tray");
+        }
+        self.lent(grant, tray);
     }
 
     pub(super) fn take_from_tray(&mut self) {
         let now = self.now;
-        let asker = self.asker();
-        let mut lying = self
-            .trays
-            .iter_mut()
-            .enumerate()
-            .filter_map(|(slot, tray)| {
-                let tray = tray.as_mut()?;
-                (tray.token.is_some() && tray.may_be_lent(now)).then_some((slot, tray))
-            });
-        let Some((slot, tray)) = lying.next() else {
+        let mut trays = self.trays.iter_mut().zip(0..);
+        let lying = trays.find_map(|(tray, number)| {
+            let tray = tray.as_mut()?;
+            tray.may_be_lent(now).then_some((tray, number))
+        });
+        let Some((tray, number)) = lying else {
             return;
         };
         tray.uses += 1;
         tray.since = now;
-        tray.asker = asker;
         let token = tray.token.take().expect("it lies there");
-        self.leases.push((slot, token));
+        self.leases.push(Lent {
+            slot: tray.slot,
+            token,
+            tray: Some(number),
+        });
         assert!(!self.closed, "I6: lent after it was closed");
     }
 
-    pub(super) fn lay_back(&mut self, slot: SlotNo, token: Token) -> bool {
+    /// Lays a resource on its tray. Returns whether that was possible.
+    pub(super) fn lay_back(&mut self, lent: &Lent) -> bool {
         let now = self.now;
-        let tray = self.trays.get_mut(slot).and_then(Option::as_mut);
-        let Some(tray) = tray.filter(|tray| tray.may_come_back(now)) else {
+        let tray = lent
+            .tray
+            .and_then(|tray| self.trays[tray as usize].as_mut());
+        let fits = |tray: &&mut Tray| tray.slot == lent.slot && tray.may_come_back(now);
+        let Some(tray) = tray.filter(fits) else {
             return false;
         };
-        tray.token = Some(token);
+        tray.token = Some(lent.token);
         tray.used_at = Some(now);
         true
     }
@@ -82,36 +97,51 @@ impl World {
         trays.filter(|tray| tray.token.is_some()).count()
     }
 
-    pub(super) fn fetch_to_ask(&mut self) {
-        if self.ledger.must_fetch(self.now) {
-            self.fetch();
+    pub(super) fn clear_trays_to_ask(&mut self) {
+        if self.ledger.needs_trays(self.now) {
+            self.clear_trays();
         }
     }
 
-    pub(super) fn fetch(&mut self) {
-        while let Some(slot) = self.ledger.next_aside() {
-            self.fetch_one(slot);
+    pub(super) fn clear_trays(&mut self) {
+        for tray in self.ledger.trays() {
+            if self.ledger.is_tray_taken(tray) {
+                self.clear_tray(tray);
+            }
         }
-        assert_eq!(
-            self.trays.iter().flatten().count(),
-            0,
-            "an open tray was forgotten"
-        );
+        let open = self.trays.iter().flatten().count();
+        assert_eq!(open, 0, "an open tray was forgotten");
+        assert!(self.ledger.trays().is_empty());
     }
 
-    pub(super) fn fetch_one(&mut self, slot: SlotNo) {
-        let Some(tray) = self.trays.get_mut(slot).and_then(Option::take) else {
-            return;
-        };
+    /// A lease ends: its slot leaves its tray, if it is still on one.
+    pub(super) fn take_off(&mut self, lent: &Lent) {
+        if lent.tray.is_some() {
+            if let Some(tray) = self.ledger.tray_of(lent.slot) {
+                self.clear_tray(tray);
+            }
+        }
+    }
+
+    fn clear_tray(&mut self, number: TrayNo) {
+        let tray = self.trays[number as usize].take();
+        let tray = tray.expect("a tray that is taken is open");
         self.inside.extend(tray.token);
-        let fetched = Fetched {
+        let off = OffTray {
             resource: tray.token,
-            asker: tray.asker,
+            asker: asker(),
             label: None,
             since: tray.since,
             used_at: tray.used_at,
             uses: tray.uses,
         };
-        self.ledger.fetched(slot, fetched);
+        self.ledger.taken_off(number, off);
+        assert_eq!(self.ledger.tray_of(tray.slot), None);
+    }
+
+    /// An upkeep task ends, or begins. A task that ends clears the trays.
+    pub(super) fn change_upkeep(&mut self) {
+        let runs = self.rng.bool();
+        self.ledger.keep_up(runs);
     }
 }

@@ -1,9 +1,32 @@
-//! The rest of the world: the work it does for the ledger, what is done to the whole pool, the checks, and the end.
+//! The rest of the world: the work it does for the ledger, what is done to the whole pool, and the
+//! end.
 
+use std::task::Poll;
+
+use super::herd::Ends;
 use super::*;
 use crate::ledger::AfterFailure;
 
 impl World {
+    pub(super) fn take_work(&mut self) {
+        if let Some(work) = self.ledger.next_work() {
+            self.take_up(work);
+        }
+    }
+
+    pub(super) fn take_up(&mut self, work: Work<Token>) {
+        if let Work::Vet { resource, .. }
+        | Work::Clean { resource, .. }
+        | Work::Close { resource, .. } = &work
+        {
+            assert!(
+                self.inside.remove(resource),
+                "I4: work on what it did not have"
+            );
+        }
+        self.jobs.push(work);
+    }
+
     pub(super) fn finish_work(&mut self) {
         if self.jobs.is_empty() {
             return;
@@ -19,6 +42,7 @@ impl World {
                 }
                 1 | 2 => self.judged(slot, resource, Outcome::Unfit(Reason::FailedCheck)),
                 3 => self.judged(slot, resource, Outcome::Unfit(Reason::FailedClean)),
+                4 => self.judged(slot, resource, Outcome::Alive),
                 _ => self.judged(slot, resource, Outcome::Fit),
             },
             Work::Close { slot, .. } => {
@@ -63,7 +87,8 @@ impl World {
         self.obey(orders);
     }
 
-    pub(super) fn look(&mut self) {
+    /// Looks at an idle resource, and keeps it or not.
+    pub(super) fn retain(&mut self) {
         let idle = self.ledger.idle();
         if idle.is_empty() {
             return;
@@ -84,22 +109,43 @@ impl World {
         );
     }
 
+    pub(super) fn warm(&mut self) {
+        let failed = self.ledger.status(self.now).open_failed;
+        let (warm, orders) = self.ledger.warm(failed, self.now);
+        self.obey(orders);
+        if self.closed {
+            assert!(matches!(warm, Poll::Ready(Err(Cold::Closed))), "{warm:?}");
+        }
+    }
+
     pub(super) fn upkeep(&mut self) {
+        let is_held_up = self.ledger.stand_in_at().is_some_and(|at| at <= self.now);
         let (upkeep, orders) = self.ledger.upkeep(self.now);
         self.obey(orders);
         assert!(
             upkeep.next.is_none_or(|next| next > self.now),
             "upkeep would spin"
         );
+        if is_held_up {
+            self.check_deadlines();
+        }
+    }
+
+    pub(super) fn change_breaker(&mut self) {
+        use BreakerState::{Active, Inactive, Recovering};
+        let next = [Active, Active, Inactive, Recovering][self.rng.usize(0..4)];
+        let (before, orders) = self.ledger.set_breaker(None, next, self.now);
+        self.obey(orders);
+        if before != next && next == Inactive {
+            assert!(self.is_line_empty(), "tripped, and a waiter was not told");
+            let mut granted = self.callers.iter().filter(|caller| caller.has_grant());
+            assert!(granted.next().is_none(), "tripped, and a grant was left");
+        }
     }
 
     pub(super) fn resize(&mut self) {
-        let least = self
-            .ledger
-            .limits
-            .min_size
-            .max(self.ledger.limits.min_idle)
-            .max(1);
+        let limits = &self.ledger.limits;
+        let least = limits.min_size.max(limits.min_idle).max(1);
         let max_size = self.rng.usize(least..=least + 4);
         let (_, orders) = self.ledger.resize(max_size, self.now);
         self.obey(orders);
@@ -110,120 +156,24 @@ impl World {
         assert_eq!(was_open, !self.closed);
         self.closed = true;
         self.obey(orders);
-        assert!(
-            self.callers.iter().all(Caller::is_woken),
-            "closed, and somebody was not told"
-        );
-    }
-
-    pub(super) fn obey(&mut self, orders: Orders<Token>) {
-        self.obey_and_see(orders);
-    }
-
-    pub(super) fn obey_orders(&mut self, mut orders: Orders<Token>) {
-        assert_eq!(
-            orders.owed,
-            !self.ledger.owed.is_empty(),
-            "owed work was kept secret"
-        );
-        orders.call_all(|_| panic!("nobody refused anything"));
-    }
-
-    pub(super) fn check(&mut self) {
-        self.ledger.assert_sound(self.now);
-        let status = self.ledger.status(self.now);
-
-        let occupied = status.total + status.closing;
-        self.cap = self.cap.min(occupied).max(status.max_size);
-        assert!(
-            occupied <= self.cap,
-            "I1: {occupied} exist, of {}",
-            self.cap
-        );
-        assert!(
-            status.opening <= self.ledger.limits.max_opening,
-            "more opens at once than allowed"
-        );
-
-        let slots = 0..self.ledger.slots.len();
-        let unclaimed = slots.filter(|slot| self.ledger.is_unclaimed(*slot)).count();
-        assert_eq!(
-            status.in_use,
-            self.leases.len() + self.lying() + unclaimed,
-            "I4: leased is not who holds plus who is about to"
-        );
-        let woken = self
-            .callers
-            .iter()
-            .filter(|caller| caller.is_woken())
-            .count();
-        assert!(unclaimed <= woken, "I7: granted to nobody");
-        assert_eq!(
-            status.waiting,
-            self.callers.len() - woken,
-            "I3: the line is not who waits"
-        );
-        let last_woken = self
-            .callers
-            .iter()
-            .filter(|caller| caller.is_woken() && !self.is_over(caller))
-            .map(|caller| caller.joined)
-            .max();
-        let first_waiting = self
-            .callers
-            .iter()
-            .filter(|caller| !caller.is_woken())
-            .map(|caller| caller.joined)
-            .min();
-        if let (Some(woken), Some(waiting)) = (last_woken, first_waiting) {
-            assert!(
-                woken < waiting,
-                "I3: somebody was served before one who came first"
-            );
+        for caller in &self.callers {
+            let is_refused = caller.peek(|mail| matches!(mail, Some(Err(_))));
+            assert!(is_refused, "closed, and a waiter was not told");
         }
+    }
 
-        let here = self
-            .ledger
-            .slots
-            .iter()
-            .filter(|slot| slot.resource.is_some())
-            .count();
-        let owed = self
-            .ledger
-            .owed
-            .iter()
-            .filter(|work| !matches!(work, Work::Open { .. }))
-            .count();
+    pub(super) fn obey(&mut self, mut orders: Orders<Token>) {
         assert_eq!(
-            self.inside.len(),
-            here + owed + unclaimed,
-            "I4: a resource was lost or doubled"
+            (orders.owed, orders.waste),
+            (!self.ledger.owed.is_empty(), !self.ledger.waste.is_empty()),
+            "work or waste was kept secret"
         );
-
-        let s = &status;
-        let b = &self.before;
-        let grew = [
-            (b.acquired, s.acquired),
-            (b.waited, s.waited),
-            (b.released, s.released),
-            (b.opened, s.opened),
-            (b.open_failed, s.open_failed),
-            (b.timed_out, s.timed_out),
-            (b.cancelled, s.cancelled),
-            (b.leaked, s.leaked),
-            (b.closed.total(), s.closed.total()),
-        ];
-        assert!(
-            grew.iter().all(|(before, now)| before <= now),
-            "a counter went backwards"
-        );
-        let alive = (s.total - s.opening) as u64;
-        assert_eq!(
-            s.opened,
-            s.closed.total() + s.detached + alive,
-            "opened is not closed, detached or alive"
-        );
-        self.before = status;
+        if let Some(at) = orders.alarm {
+            assert_eq!(self.ledger.alarm_at, Some(at));
+            self.alarms.insert(at);
+        }
+        orders.wake_all();
+        self.ledger.take_waste();
     }
 
     /// The faults stop: everything must be back to full service.
@@ -231,7 +181,7 @@ impl World {
         if self.closed {
             return;
         }
-        self.fetch();
+        self.clear_trays();
         let orders = self.ledger.resume(self.now);
         self.obey(orders);
         let orders = self.ledger.unpause(self.now);
@@ -245,7 +195,7 @@ impl World {
         self.now += Duration::from_secs(30);
         let max_size = self.ledger.status(self.now).max_size;
         for _ in 0..max_size + 1 {
-            self.request();
+            self.request(Moment::NEVER);
             self.settle();
         }
         let (granted, waiting) = (self.leases.len(), self.callers.len());
@@ -259,18 +209,14 @@ impl World {
         self.check();
     }
 
-    /// Everybody goes home.
+    /// Every caller leaves, and every lease ends.
     fn drain(&mut self) {
-        self.fetch();
+        self.clear_trays();
         while let Some(caller) = self.callers.pop() {
             self.withdraw(caller);
         }
-        while let Some((slot, token)) = self.leases.pop() {
-            self.inside.insert(token);
-            let (_, orders) =
-                self.ledger
-                    .returned(slot, token, Condition::Good, Manner::Dropped, self.now);
-            self.obey(orders);
+        while let Some(lent) = self.leases.pop() {
+            self.come_back(lent, Condition::Good);
         }
         self.settle();
     }
@@ -282,7 +228,7 @@ impl World {
                 self.take_up(work);
             }
             let Some(job) = self.jobs.pop() else { break };
-            self.fetch();
+            self.clear_trays();
             match job {
                 Work::Open { slot } => self.open(slot, 9),
                 Work::Vet { slot, resource, .. } | Work::Clean { slot, resource, .. } => {
@@ -294,38 +240,38 @@ impl World {
                 }
             }
             self.check();
-            let woken: Vec<_> = self.callers.extract_woken();
-            woken.into_iter().for_each(|caller| self.claim(caller));
+            let callers = std::mem::take(&mut self.callers);
+            let ended = |caller: &Caller| caller.peek(|mail| mail.is_some());
+            let (ended, waiting) = callers.into_iter().partition(ended);
+            self.callers = waiting;
+            let ended: Vec<_> = ended;
+            ended.into_iter().for_each(|caller| self.poll(caller));
         }
     }
 
     pub(super) fn end(&mut self) {
-        self.fetch();
+        self.clear_trays();
         if !self.closed {
             self.close();
         }
         for caller in std::mem::take(&mut self.callers) {
-            self.claim(caller);
+            self.poll(caller);
         }
         self.drain();
         let status = self.ledger.status(self.now);
         assert!(
             self.ledger.is_drained(),
-            "closed, everybody is home, and something is left: {status:?}"
+            "closed, no lease is out, and something is left: {status:?}"
         );
         assert!(self.inside.is_empty(), "a resource was never closed");
         assert_eq!(status.opened, status.closed.total() + status.detached);
-    }
-}
-
-trait ExtractWoken {
-    fn extract_woken(&mut self) -> Vec<Caller>;
-}
-
-impl ExtractWoken for Vec<Caller> {
-    fn extract_woken(&mut self) -> Vec<Caller> {
-        let (woken, waiting) = std::mem::take(self).into_iter().partition(Caller::is_woken);
-        *self = waiting;
-        woken
+        let Ends {
+            waits,
+            served,
+            timed_out,
+            refused,
+            cancelled,
+        } = self.ends;
+        assert_eq!(waits, served + timed_out + refused + cancelled);
     }
 }

@@ -1,4 +1,4 @@
-//! The loan: a resource in its box, and what is known of it while it is lent. The box travels between ledger, lease and tray.
+//! A pooled resource in its box, and what is known of it while it is lent. The box travels between ledger, lease and tray.
 
 use std::panic::Location;
 use std::sync::Arc;
@@ -7,37 +7,43 @@ use std::time::Duration;
 use crate::breaker::{BreakerState, Failure};
 use crate::error::OpenError;
 use crate::guarded::{Mishap, guarded_now};
-use crate::ledger::{Condition, Grant, Label, Manner, Orders, Resource, SlotNo, Work};
+use crate::ledger::{Condition, Grant, Label, Manner, Orders, Resource, SlotNo, TrayNo, Work};
 use crate::manager::Manager;
 use crate::moment::Moment;
 use crate::observer::{Callback, CallbackFailed, Detached, Discarded, Released, ReturnedLate};
-use crate::rt;
-use crate::shared::{Book, Evidence, Place, Shared};
+use crate::shared::{Book, Place, Shared};
+use crate::strategy::Evidence;
 use crate::tray::TrayRef;
 
-pub(crate) struct Loan<M: Manager + 'static> {
+pub(crate) struct Pooled<M: Manager + 'static> {
     pub(crate) resource: M::Resource,
-    /// Present while it is lent, or lies on a tray. It goes from hand to hand: to count references is what costs most where many cores are
-    /// at it.
+    /// Present while it is lent, or lies on a tray: there it goes from hand to hand, because counting references is the most expensive part
+    /// of a trip where many cores take part.
     pool: Option<Arc<Shared<M>>>,
-    /// Present if it was set aside.
-    tray: Option<TrayRef<Loan<M>>>,
+    /// Present if it was lent by a tray, or put on one. The tray may have been closed since.
+    tray: Option<TrayPlace<M>>,
     slot: SlotNo,
     pub(crate) id: u64,
     pub(crate) uses: u64,
     pub(crate) site: &'static Location<'static>,
 }
 
-/// What is left to its holder when a lease has ended.
-pub(crate) enum Left<M: Manager + 'static> {
-    Nothing,
-    /// Somebody was given the resource, and may be waiting for this thread to run them.
-    Way,
-    /// Something must be done for the resource.
-    Work(Arc<Shared<M>>, Work<Box<Loan<M>>>),
+/// A tray, and its number in its pool.
+pub(crate) struct TrayPlace<M: Manager + 'static> {
+    pub(crate) number: TrayNo,
+    pub(crate) tray: TrayRef<Pooled<M>>,
 }
 
-impl<M: Manager + 'static> Loan<M> {
+/// What is left to the caller when a lease has ended.
+pub(crate) enum Left<M: Manager + 'static> {
+    Nothing,
+    /// A waiter was given the resource, and may be waiting for this thread to run it.
+    ServedAnother,
+    /// Something must be done for the resource.
+    Work(Arc<Shared<M>>, Work<Box<Pooled<M>>>),
+}
+
+impl<M: Manager + 'static> Pooled<M> {
     #[track_caller]
     pub(crate) fn new(resource: M::Resource) -> Box<Self> {
         Box::new(Self {
@@ -52,21 +58,19 @@ impl<M: Manager + 'static> Loan<M> {
         })
     }
 
-    /// The ledger has granted it. With `tray`, it is set aside.
+    /// The ledger has granted it.
     #[inline]
     pub(crate) fn granted(
         pool: &Arc<Shared<M>>,
         grant: Grant<Box<Self>>,
-        tray: Option<TrayRef<Loan<M>>>,
+        tray: Option<TrayPlace<M>>,
         site: &'static Location<'static>,
     ) -> Box<Self> {
-        let mut loan = grant.resource;
-        if loan.pool.is_none() {
-            loan.pool = Some(Arc::clone(pool));
-        }
-        loan.tray = tray;
-        loan.taken(grant.uses, site);
-        loan
+        let mut pooled = grant.resource;
+        pooled.pool = Some(Arc::clone(pool));
+        pooled.tray = tray;
+        pooled.taken(grant.uses, site);
+        pooled
     }
 
     /// It was taken, for the `uses`th time.
@@ -76,36 +80,55 @@ impl<M: Manager + 'static> Loan<M> {
         self.site = site;
     }
 
-    /// Does it come straight from another user?
+    /// Asks the manager whether it is known to be broken, before it is lent.
     #[inline]
-    pub(crate) fn is_handed_over(&self) -> bool {
-        self.pool.is_some()
+    pub(crate) fn is_dead(&mut self) -> bool {
+        let Self {
+            resource, pool, id, ..
+        } = self;
+        let Some(shared) = pool else { return true };
+        let manager = &shared.manager;
+        guarded_now(|| manager.is_broken(resource)).unwrap_or_else(|mishap| {
+            tell_panicked(shared, *id, &mishap);
+            true
+        })
+    }
+
+    /// It is dead, and was not lent: it is closed.
+    #[cold]
+    pub(crate) fn bury(self: Box<Self>) {
+        self.come_back(Condition::Dead, Manner::Dropped);
+    }
+
+    /// It lies in the ledger from now on, which does not keep its pool alive.
+    pub(crate) fn unbind(&mut self) {
+        self.pool = None;
     }
 
     fn pool(&self) -> &Arc<Shared<M>> {
         self.pool
             .as_ref()
-            .expect("bug: what is lent knows its pool")
+            .expect("bug: a lent resource knows its pool")
     }
 
     pub(crate) fn opened_at(&self) -> Moment {
-        self.pool().lock_as_is().opened_at(self.slot)
+        self.pool().ledger().opened_at(self.slot)
     }
 
     pub(crate) fn label(&self, label: Label) {
         let label = match &self.tray {
-            Some(tray) => tray.label(label),
+            Some(TrayPlace { tray, .. }) => tray.label(self.slot, label),
             None => Err(label),
         };
         if let Err(label) = label {
-            let mut book = self.pool().lock_as_is();
-            let before = book.set_label(self.slot, Some(label));
-            drop(book);
+            let mut ledger = self.pool().ledger();
+            let before = ledger.set_label(self.slot, Some(label));
+            drop(ledger);
             drop(before);
         }
     }
 
-    /// What does it look like? User code, so it may panic; then nobody can tell, and it is broken.
+    /// Asks the manager for the condition of the resource. A panic counts as broken.
     #[inline]
     fn inspect(&mut self) -> Condition {
         let Self {
@@ -136,51 +159,44 @@ impl<M: Manager + 'static> Loan<M> {
         }
     }
 
-    /// The lease ends: what is good goes back to its tray, and everything else before the ledger.
+    /// The lease ends: a good resource goes back to its tray, and any other before the ledger.
     #[inline]
-    pub(crate) fn end(mut self: Box<Self>) {
+    pub(crate) fn end(mut self: Box<Self>, manner: Manner) -> Left<M> {
         let condition = self.inspect();
         let left = match condition {
             Condition::Good => self.lay_back(),
             _ => Some(self),
         };
-        if let Some(loan) = left {
-            loan.come_home(condition, Manner::Dropped);
+        match left {
+            Some(pooled) => pooled.come_back(condition, manner),
+            None => Left::Nothing,
         }
-    }
-
-    /// The lease ends, politely: its holder does what is left.
-    pub(crate) fn end_politely(mut self: Box<Self>) -> Left<M> {
-        let condition = self.inspect();
-        let left = match condition {
-            Condition::Good => self.lay_back(),
-            _ => Some(self),
-        };
-        left.map_or(Left::Nothing, |loan| {
-            loan.come_home(condition, Manner::Polite)
-        })
     }
 
     /// The lease ends, and the resource with it.
     pub(crate) fn discard(self: Box<Self>) {
-        self.come_home(Condition::Discarded, Manner::Dropped);
+        self.come_back(Condition::Discarded, Manner::Dropped);
     }
 
+    /// Gives the resource to the ledger. The next waiter is woken before an observer is told, so that a slow observer delays no waiter.
     #[inline(never)]
-    fn come_home(mut self: Box<Self>, condition: Condition, manner: Manner) -> Left<M> {
+    fn come_back(mut self: Box<Self>, condition: Condition, manner: Manner) -> Left<M> {
         let shared = self.pool.take().expect("bug: a lease ends once");
         let Self { slot, id, site, .. } = *self;
-        let now = shared.clock.glance();
+        let now = shared.clock.exact_now();
         let mut orders = Orders::default();
-        let aside = self.untag(&shared);
         let returned = {
-            let mut book = shared.lock_as_is();
-            if aside {
-                self.fetch(&shared, &mut book);
-            }
-            book.give_back(slot, self, condition, manner, now, &mut orders)
+            let mut ledger = match condition {
+                // A dead resource makes those on the trays suspect.
+                Condition::Broken | Condition::Dead => shared.ledger_off_trays(),
+                _ => shared.ledger(),
+            };
+            self.take_off(&shared, &mut ledger);
+            ledger.give_back(slot, self, condition, manner, now, &mut orders)
         };
-        if shared.observers.any() {
+        let served = orders.wakes();
+        shared.carry_out(&mut orders, Place::Drop);
+        if shared.observers.any() && condition != Condition::Dead {
             let held = now.saturating_duration_since(returned.since);
             tell_released(&shared, id, site, held);
             if condition == Condition::Discarded {
@@ -190,75 +206,66 @@ impl<M: Manager + 'static> Loan<M> {
                 tell_late(&shared, id, site, held);
             }
         }
-        if returned.work.is_none() && orders.is_one_letter() && shared.strategy.is_none() {
-            hand_over(shared, &mut orders);
-            return Left::Way;
-        }
-        let served = orders.wakes();
-        shared.obey(&mut orders, Place::Drop);
-        match condition {
-            Condition::Good => {
-                let probe = returned.probe;
-                shared.report(Evidence::Accepted { probe }, Place::Drop);
-            }
-            Condition::Broken if returned.refused => {
-                shared.report(Evidence::Failed(Failure::Return), Place::Drop);
-            }
-            // Not known before it is cleaned; and neither a holder who discards it nor what was retired says that the backend is bad.
-            Condition::Broken | Condition::Dirty { .. } | Condition::Discarded => {}
+        let evidence = match condition {
+            Condition::Good => Some(Evidence::Accepted {
+                probe: returned.probe,
+            }),
+            Condition::Broken if returned.refused => Some(Evidence::Failed(Failure::Return)),
+            Condition::Dead => Some(Evidence::Failed(Failure::Check)),
+            // Not known before it is cleaned; and neither a holder that discards it nor a resource that was retired says that the backend
+            // is bad.
+            Condition::Broken | Condition::Dirty { .. } | Condition::Discarded => None,
+        };
+        if let Some(evidence) = evidence {
+            shared.report(evidence, Place::Drop);
         }
         match returned.work {
             Some(work) => Left::Work(shared, work),
-            None if served => Left::Way,
+            None if served => Left::ServedAnother,
             None => Left::Nothing,
         }
     }
 
-    /// It is lent no more, as far as the tags know. Answers with whether it was set aside.
-    #[inline]
-    fn untag(&self, shared: &Shared<M>) -> bool {
-        let aside = self.tray.is_some();
-        if !aside {
-            shared.tags.clear(self.slot);
+    /// Takes its slot off its tray, if it is still on one.
+    fn take_off(&self, shared: &Shared<M>, ledger: &mut Book<M>) {
+        if self.tray.is_some() {
+            if let Some(tray) = ledger.tray_of(self.slot) {
+                shared.take_off(ledger, tray);
+            }
         }
-        aside
     }
 
-    /// What happens next is the ledger's business.
-    fn fetch(&self, shared: &Shared<M>, book: &mut Book<M>) {
-        shared.fetch_one(book, self.slot);
-        shared.tags.clear(self.slot);
-    }
-
-    /// Lays it on its tray; or here it is again, for the ledger.
+    /// Lays it on its tray, or returns it for the ledger.
     #[inline]
     fn lay_back(self: Box<Self>) -> Option<Box<Self>> {
-        let (Some(shared), Some(tray)) = (&self.pool, &self.tray) else {
+        let (Some(shared), Some(place)) = (&self.pool, &self.tray) else {
             return Some(self);
         };
         if shared.is_watched() {
             return self.lay_back_and_tell();
         }
-        let tray = TrayRef::clone(tray);
-        let now = shared.clock.glance();
+        shared.trays.remember(place.number);
+        let (tray, slot) = (TrayRef::clone(&place.tray), self.slot);
+        let now = shared.clock.coarse_now();
         // The reference to the pool is laid on the tray with it.
-        tray.lay_back(self, now).err()
+        tray.lay_back(slot, self, now).err()
     }
 
     #[cold]
     fn lay_back_and_tell(self: Box<Self>) -> Option<Box<Self>> {
-        let (Some(shared), Some(tray)) = (&self.pool, &self.tray) else {
+        let (Some(shared), Some(place)) = (&self.pool, &self.tray) else {
             return Some(self);
         };
-        let (tray, shared) = (TrayRef::clone(tray), Arc::clone(shared));
-        let Self { id, site, .. } = *self;
-        let now = shared.clock.glance();
-        match tray.lay_back(self, now) {
-            Err(loan) => Some(loan),
+        shared.trays.remember(place.number);
+        let (tray, shared) = (TrayRef::clone(&place.tray), Arc::clone(shared));
+        let Self { id, site, slot, .. } = *self;
+        let now = shared.clock.coarse_now();
+        match tray.lay_back(slot, self, now) {
+            Err(pooled) => Some(pooled),
             Ok(since) => {
                 let held = now.saturating_duration_since(since);
                 tell_released(&shared, id, site, held);
-                // Nothing is set aside but while the breaker is active.
+                // No slot is on a tray but while the breaker is active.
                 let accepted = Evidence::Accepted { probe: false };
                 shared.report_in(BreakerState::Active, accepted, Place::Drop);
                 None
@@ -269,52 +276,28 @@ impl<M: Manager + 'static> Loan<M> {
     /// Leaves the pool for good.
     pub(crate) fn detach(mut self) -> M::Resource {
         let shared = self.pool.take().expect("bug: a lease ends once");
-        let aside = self.untag(&shared);
-        let orders = {
-            let mut book = shared.lock_as_is();
-            if aside {
-                self.fetch(&shared, &mut book);
-            }
-            book.detach(self.slot, rt::now())
+        let mut orders = {
+            let mut ledger = shared.ledger();
+            self.take_off(&shared, &mut ledger);
+            ledger.detach(self.slot, shared.clock.exact_now())
         };
+        shared.carry_out(&mut orders, Place::Drop);
         let event = Detached {
             pool: &shared.name,
             id: self.id,
             site: self.site,
         };
         shared.observers.tell(|observer| observer.detached(&event));
-        shared.carry_out(orders, Place::Drop);
         self.resource
     }
 }
 
-impl<M: Manager + 'static> Resource for Box<Loan<M>> {
+impl<M: Manager + 'static> Resource for Box<Pooled<M>> {
     type Failure = OpenError<M::Error>;
 
     fn opened(&mut self, slot: SlotNo, id: u64) {
         self.slot = slot;
         self.id = id;
-    }
-
-    fn shelve(&mut self) {
-        self.pool = None;
-    }
-}
-
-/// Straight to the next, who gets the reference to the pool with it.
-#[inline]
-fn hand_over<M: Manager>(pool: Arc<Shared<M>>, orders: &mut Orders<Box<Loan<M>>>) {
-    if let Some(mut letter) = orders.letter() {
-        letter.grant.resource.pool = Some(pool);
-        letter.deliver(refused);
-    }
-    orders.call_all(|_| unreachable!("bug: it was one letter"));
-}
-
-#[cold]
-fn refused<M: Manager>(mut grant: Grant<Box<Loan<M>>>) {
-    if let Some(pool) = grant.resource.pool.take() {
-        pool.refused_grant(grant);
     }
 }
 

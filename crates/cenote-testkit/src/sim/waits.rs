@@ -1,0 +1,66 @@
+//! The ways in which a client waits for an acquire, or does not.
+
+use std::future::{Future, poll_fn};
+use std::pin::Pin;
+use std::task::Poll;
+use std::time::Duration;
+
+use tokio::time::{sleep, timeout};
+
+use super::client::Asking;
+use super::outcome::Acquired;
+use crate::rig::cut;
+
+/// When a client gives up an acquire.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum GivesUp {
+    Never,
+    AfterPolls(usize),
+    After(Duration),
+    /// It does not poll for so long, and then does.
+    Dozes(Duration),
+    /// It does not poll for so long, and then drops it.
+    DozesOff(Duration),
+    /// It polls again and again, woken or not, and gives up at last.
+    Restless(Duration),
+    /// It polls once, and leaves it to others.
+    LeftBehind,
+}
+
+/// How often a restless client polls.
+const LOOKS: usize = 6;
+
+pub(super) async fn wait(mut asking: Pin<Box<Asking>>, gives_up: GivesUp) -> Option<Acquired> {
+    match gives_up {
+        GivesUp::Never | GivesUp::LeftBehind => Some(asking.await),
+        GivesUp::AfterPolls(polls) => cut(polls, asking).await,
+        GivesUp::After(limit) => timeout(limit, asking).await.ok(),
+        GivesUp::Dozes(pause) => doze(asking, pause, true).await,
+        GivesUp::DozesOff(pause) => doze(asking, pause, false).await,
+        GivesUp::Restless(pause) => {
+            for _ in 0..LOOKS {
+                if let Ok(acquired) = timeout(pause / LOOKS as u32, &mut asking).await {
+                    return Some(acquired);
+                }
+            }
+            None
+        }
+    }
+}
+
+async fn doze(mut asking: Pin<Box<Asking>>, pause: Duration, wakes: bool) -> Option<Acquired> {
+    if let Poll::Ready(acquired) = poll_once(&mut asking).await {
+        return Some(acquired);
+    }
+    asking.doze(true);
+    sleep(pause).await;
+    if !wakes {
+        return None;
+    }
+    asking.doze(false);
+    Some(asking.await)
+}
+
+pub(super) async fn poll_once(asking: &mut Pin<Box<Asking>>) -> Poll<Acquired> {
+    poll_fn(|context| Poll::Ready(asking.as_mut().poll(context))).await
+}

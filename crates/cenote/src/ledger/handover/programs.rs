@@ -1,0 +1,209 @@
+//! The programs: every pair of a waiter and another thread, and every triple that is worth it.
+
+use std::env;
+
+use super::Act::{
+    self, Alarm, Close, FailOpen, Give, GiveLate, Help, Look, Open, Trip, TripAndClose, TripAndMend,
+};
+use super::waiter::{Script, With};
+use super::{Program, play};
+
+/// Sleeps until it is woken.
+const PATIENT: Script = Script {
+    hurries: false,
+    polls: &[],
+    woken: With::Same,
+    leaves: false,
+    late: false,
+    newcomer: false,
+};
+const FRESH: &[With] = &[With::Fresh];
+const POLLED: Script = Script {
+    polls: &[With::Same],
+    ..PATIENT
+};
+const MOVED: Script = Script {
+    polls: FRESH,
+    woken: With::Fresh,
+    ..PATIENT
+};
+const LEAVES: Script = Script {
+    leaves: true,
+    ..PATIENT
+};
+const MOVED_AND_LEAVES: Script = Script {
+    leaves: true,
+    ..MOVED
+};
+const NEWCOMER: Script = Script {
+    newcomer: true,
+    ..PATIENT
+};
+
+/// The same with a deadline.
+const fn hurried(script: Script) -> Script {
+    Script {
+        hurries: true,
+        ..script
+    }
+}
+
+/// The same, polled when its deadline has passed.
+const fn late(script: Script) -> Script {
+    Script {
+        late: true,
+        ..hurried(script)
+    }
+}
+
+const PATIENTS: [Script; 5] = [PATIENT, POLLED, MOVED, LEAVES, MOVED_AND_LEAVES];
+
+const HURRIED: [Script; 8] = [
+    hurried(PATIENT),
+    hurried(POLLED),
+    hurried(MOVED),
+    hurried(LEAVES),
+    hurried(MOVED_AND_LEAVES),
+    late(POLLED),
+    late(MOVED),
+    late(MOVED_AND_LEAVES),
+];
+
+fn one<const N: usize>(scripts: [Script; N]) -> Vec<Vec<Script>> {
+    scripts.iter().map(|script| vec![*script]).collect()
+}
+
+/// Each first waiter with each second one.
+fn two<const N: usize, const M: usize>(
+    firsts: [Script; N],
+    seconds: [Script; M],
+) -> Vec<Vec<Script>> {
+    let pairs = firsts.iter().flat_map(|first| {
+        let seconds = seconds.iter();
+        seconds.map(|second| vec![*first, *second])
+    });
+    pairs.collect()
+}
+
+/// These waiters with each of these acts.
+fn programs(waiters: &[Vec<Script>], acts: &[&[Act]]) -> Vec<Program> {
+    let programs = waiters.iter().flat_map(|waiters| {
+        acts.iter().map(|acts| Program {
+            waiters: waiters.clone(),
+            acts: acts.to_vec(),
+        })
+    });
+    programs.collect()
+}
+
+#[test]
+fn a_waiter_and_another_thread_lose_nothing_in_every_order() {
+    const ENDS: [&[Act]; 7] = [
+        &[Give],
+        &[Open],
+        &[FailOpen],
+        &[Close],
+        &[Trip],
+        &[TripAndClose],
+        &[TripAndMend],
+    ];
+    const SPENDS: [&[Act]; 2] = [&[Look], &[Help]];
+    const IN_TIME: [&[Act]; 5] = [&[Give], &[GiveLate], &[Close], &[Trip], &[Alarm]];
+
+    let mut pairs = programs(&one(PATIENTS), &ENDS);
+    pairs.extend(programs(&one([LEAVES, MOVED_AND_LEAVES]), &SPENDS));
+    pairs.extend(programs(&one(HURRIED), &IN_TIME));
+
+    play("a waiter and another thread", pairs);
+}
+
+#[test]
+fn a_waiter_and_two_other_threads_lose_nothing_in_every_order() {
+    const ENDS: [&[Act]; 15] = [
+        &[Give, Close],
+        &[Give, Trip],
+        &[Give, TripAndClose],
+        &[Give, TripAndMend],
+        &[Give, Look],
+        &[Give, Help],
+        &[Open, Close],
+        &[Open, Trip],
+        &[Open, Help],
+        &[FailOpen, Close],
+        &[FailOpen, Trip],
+        &[Close, Trip],
+        &[Close, Look],
+        &[Close, Help],
+        &[Trip, Look],
+    ];
+    const FOR_NEWCOMERS: [&[Act]; 4] = [
+        &[Give, Close],
+        &[Give, Trip],
+        &[Give, TripAndMend],
+        &[Give, Help],
+    ];
+    const IN_TIME: [&[Act]; 10] = [
+        &[Give, Alarm],
+        &[GiveLate, Alarm],
+        &[GiveLate, Close],
+        &[GiveLate, Trip],
+        &[Open, Alarm],
+        &[FailOpen, Alarm],
+        &[Close, Alarm],
+        &[Trip, Alarm],
+        &[TripAndMend, Alarm],
+        &[Help, Alarm],
+    ];
+
+    let mut triples = programs(&one(PATIENTS), &ENDS);
+    triples.extend(programs(&one([NEWCOMER]), &FOR_NEWCOMERS));
+    triples.extend(programs(&one(HURRIED), &IN_TIME));
+
+    play("a waiter and two other threads", triples);
+}
+
+#[test]
+fn two_waiters_and_another_thread_lose_nothing_in_every_order() {
+    const ENDS: [&[Act]; 4] = [&[Give], &[Open], &[Close], &[Trip]];
+    const IN_TIME: [&[Act]; 3] = [&[Give], &[GiveLate], &[Alarm]];
+    let patient = two(PATIENTS, [PATIENT, MOVED, LEAVES, NEWCOMER]);
+    let hurried = two(HURRIED, [hurried(PATIENT), late(MOVED)]);
+    let mixed = two(HURRIED, [PATIENT]);
+
+    let mut triples = programs(&patient, &ENDS);
+    triples.extend(programs(&hurried, &IN_TIME));
+    triples.extend(programs(&mixed, &[&[Give], &[GiveLate]]));
+
+    play("two waiters and another thread", triples);
+}
+
+/// Most of these are part of the long form only.
+#[test]
+fn two_waiters_and_two_other_threads_lose_nothing_in_every_order() {
+    const ENDS: [&[Act]; 4] = [
+        &[Give, Close],
+        &[Give, Trip],
+        &[Give, TripAndMend],
+        &[Close, Help],
+    ];
+    const IN_TIME: [&[Act]; 2] = [&[Give, Alarm], &[GiveLate, Alarm]];
+    let is_long = env::var_os("CENOTE_MODEL_LONG").is_some();
+    let firsts: &[Script] = if is_long {
+        &[PATIENT, MOVED, LEAVES]
+    } else {
+        &[PATIENT]
+    };
+    let seconds = [PATIENT, NEWCOMER];
+
+    let mut many = Vec::new();
+    for first in firsts {
+        many.extend(programs(&two([*first], seconds), &ENDS));
+        let in_time = two([hurried(*first)], [PATIENT, hurried(PATIENT)]);
+        many.extend(programs(&in_time, &IN_TIME));
+    }
+    if is_long {
+        many.extend(programs(&two([PATIENT], seconds), &[&[Give, Look]]));
+    }
+
+    play("two waiters and two other threads", many);
+}
