@@ -6,7 +6,7 @@ use crate::peer::{Kind, Peer};
 use crate::results::Figure;
 use crate::runtime::Runtime;
 use crate::scenarios::trips::{Load, Took};
-use crate::scenarios::{blocking, cold, crowd, heap, storm, timeouts, trips};
+use crate::scenarios::{blocking, cold, crowd, growth, heap, storm, timeouts, trips};
 #[cfg(feature = "peers")]
 use crate::sql::Entry;
 
@@ -42,6 +42,8 @@ pub struct Contender {
     /// S13, for the databases that it knows.
     #[cfg(feature = "peers")]
     pub sql: &'static [Entry],
+    /// S15.
+    pub growth: growth::Rounds,
 }
 
 impl Contender {
@@ -63,6 +65,12 @@ impl Contender {
             many: heap::many::<P>,
             #[cfg(feature = "peers")]
             sql: &[],
+            growth: growth::Rounds {
+                patterns: growth::patterns::round::<P>,
+                pools: growth::pools::round::<P>,
+                line: growth::line::round::<P>,
+                opening: growth::opening::round::<P>,
+            },
         }
     }
 

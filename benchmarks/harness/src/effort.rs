@@ -37,6 +37,26 @@ impl Effort {
         Duration::from_millis(if self.quick { 50 } else { 200 })
     }
 
+    /// How many rounds each pool plays at one point of growth. Each has some stretches.
+    pub fn growth_rounds(self) -> usize {
+        if self.quick { 3 } else { 11 }
+    }
+
+    /// How long such a stretch lasts.
+    pub fn growth_stretch(self) -> Duration {
+        Duration::from_millis(if self.quick { 2 } else { 4 })
+    }
+
+    /// How many rounds each pool plays with one line of waiters.
+    pub fn growth_lines(self) -> usize {
+        if self.quick { 1 } else { 3 }
+    }
+
+    /// How many trips such a line makes, all together.
+    pub fn growth_trips(self) -> usize {
+        if self.quick { 100_000 } else { 200_000 }
+    }
+
     /// How long a crowd is watched, and how long idle pools are.
     pub fn watch(self) -> Duration {
         Duration::from_millis(if self.quick { 300 } else { 1000 })

@@ -14,7 +14,7 @@ use crate::stats::{median, minimum};
 const TRIPS_LIMIT: Duration = Duration::from_secs(5);
 
 /// A round counts if its threads were kept from running for no more of its time than this.
-const QUIET: f64 = 0.05;
+pub(crate) const QUIET: f64 = 0.05;
 
 /// With fewer quiet rounds than that, the quietest quarter of all is taken, and the table says so.
 const ENOUGH: usize = 3;
@@ -182,16 +182,16 @@ pub fn repeated(
     lines.collect()
 }
 
-/// The figures of some rounds, of each contender.
-pub(crate) fn in_turns(
+/// What some rounds gave, of each contender.
+pub(crate) fn in_turns<T: Send + 'static>(
     (scenario, runtime): (&'static str, &'static str),
     contenders: &[Contender],
     rounds: usize,
     limit: Duration,
-    play: impl Fn(&Contender, usize) -> Figures,
-) -> Vec<Result<Vec<Vec<Figure>>, Trouble>> {
+    play: impl Fn(&Contender, usize) -> Box<dyn FnOnce() -> T + Send>,
+) -> Vec<Result<Vec<T>, Trouble>> {
     let mut progress = Progress::new(scenario, runtime, rounds * contenders.len());
-    let mut outcomes: Vec<Result<Vec<Vec<Figure>>, Trouble>> =
+    let mut outcomes: Vec<Result<Vec<T>, Trouble>> =
         contenders.iter().map(|_| Ok(Vec::new())).collect();
     for round in 0..rounds {
         let mut order: Vec<usize> = (0..contenders.len()).collect();

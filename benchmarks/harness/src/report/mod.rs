@@ -2,6 +2,7 @@
 
 pub mod chart;
 pub mod document;
+mod growth;
 pub mod machine;
 pub mod summary;
 pub mod table;

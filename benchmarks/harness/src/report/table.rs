@@ -2,8 +2,9 @@
 
 use std::fmt::Write;
 
+use crate::report::growth;
 use crate::results::{Line, ratio};
-use crate::scenarios::Scenario;
+use crate::scenarios::{Scenario, growth::NAME as GROWTH};
 
 /// Who the others are compared with.
 const BESIDE: &[&str] = &["deadpool", "floor: Mutex<VecDeque>", "floor: ArrayQueue"];
@@ -19,6 +20,9 @@ const NO_RATIO: [&str; 2] = ["lost slots", "attempt"];
 
 /// A scenario: a heading and a table for each runtime. Those that differ only in the number of tasks share one.
 pub fn tables(scenario: &Scenario, lines: &[Line]) -> String {
+    if scenario.name == GROWTH {
+        return growth::tables(lines);
+    }
     let mut places: Vec<&str> = lines.iter().map(|line| place(line).0).collect();
     places.dedup();
     let mut text = String::new();

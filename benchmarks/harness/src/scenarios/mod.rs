@@ -3,6 +3,7 @@
 pub mod blocking;
 pub mod cold;
 pub mod crowd;
+pub mod growth;
 pub mod heap;
 pub mod instructions;
 #[cfg(feature = "peers")]
@@ -198,6 +199,11 @@ pub const ALL: &[Scenario] = &[
         name: "S13",
         what: "statements on 10 real connections, two workers",
         run: |name, all, effort| Ok(sql::lines(name, all, effort)),
+    },
+    Scenario {
+        name: growth::NAME,
+        what: "trips in pools, lines and numbers of pools that grow",
+        run: |name, all, effort| Ok(growth::lines(name, all, effort)),
     },
 ];
 
