@@ -55,10 +55,19 @@ async fn main() -> ExitCode {
     }
 }
 
-/// An error and all its causes, in one line.
+/// An error and all its causes, in one line. Many errors name their cause in their own text: then it
+/// is not repeated.
 fn whole_story(error: &(dyn Error + 'static)) -> String {
-    let causes: Vec<String> = successors(Some(error), |&error| error.source())
-        .map(ToString::to_string)
-        .collect();
-    causes.join(": ")
+    let mut story = error.to_string();
+    for cause in successors(error.source(), |&error| error.source()) {
+        let cause = cause.to_string();
+        if !story.contains(&cause) {
+            story.push_str(": ");
+            story.push_str(&cause);
+        }
+    }
+    story
 }
+
+#[cfg(test)]
+mod tests;

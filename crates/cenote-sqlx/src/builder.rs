@@ -205,7 +205,6 @@ impl<DB: Dialect> Builder<DB> {
             DB::with_credentials(options.clone(), &nobody).ok_or(BuildError::NoCredentials)?;
         }
         let config = self.draft.config.clone();
-        let acquire_timeout = config.acquire_timeout;
         let template = Arc::new(Template {
             options,
             credentials: self.credentials,
@@ -224,7 +223,8 @@ impl<DB: Dialect> Builder<DB> {
         let pool = builder.build().map_err(BuildError::Config)?;
         let writers = DB::ONE_WRITER.then(|| {
             let writers = Pool::builder(Writer).name(format!("{} (writer)", pool.name()));
-            let writers = writers.max_size(1).acquire_timeout(acquire_timeout);
+            // Each writer brings a deadline: the wait for its connection must end by then, too.
+            let writers = writers.max_size(1).acquire_timeout(None);
             writers.build().map_err(BuildError::Config)
         });
         Ok(Db::new(pool, writers.transpose()?))

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::future::Future;
+use std::panic::Location;
 
 use cenote::{BindError, Pool, Scope, WarmError};
 use sqlx::Error;
@@ -14,7 +15,7 @@ use crate::lease::Lease;
 use crate::manager::Sql;
 use crate::scan;
 use crate::transaction::{Transaction, TransactionOptions};
-use crate::writer::Writer;
+use crate::writer::{Turn, Writer};
 
 /// A database: a cheap handle, to be cloned and shared. `&db` is an `Executor`, so that `sqlx::query(..).fetch_all(&db)` just works.
 ///
@@ -73,7 +74,8 @@ impl<DB: Dialect> Db<DB> {
         &self.pool
     }
 
-    /// Opens connections until there are `min_size`.
+    /// Opens connections until there are `max(min_size, min_idle, 1)`, and fails if it cannot: after
+    /// a success the server was reached.
     ///
     /// # Cancel safety
     /// What is being opened is opened all the same.
@@ -235,44 +237,54 @@ impl<DB: Dialect> Db<DB> {
         &self,
         options: TransactionOptions,
     ) -> impl Future<Output = Result<Lease<DB>, Error>> + Send {
-        let binding = self.pool.bind();
+        let site = Location::caller();
         async move {
-            let writer = if options.read_only {
-                None
-            } else {
-                self.right_to_write("transaction").await?
+            let turn = match options.read_only {
+                true => Turn::default(),
+                false => self.turn_to_write("transaction").await?,
             };
-            let mut bound = binding.await.map_err(from_bind)?;
-            bound.state.writer = writer.or_else(|| bound.state.writer.take());
-            Ok(Lease::new(bound))
+            self.bind(site, turn).await
         }
     }
 
     /// A connection for one statement.
     pub(crate) async fn acquire_to(&self, sql: &str) -> Result<Lease<DB>, Error> {
-        let writer = if self.writers.is_some() && !DB::is_read(sql) {
-            self.right_to_write(sql).await?
+        let turn = if self.writers.is_some() && !DB::is_read(sql) {
+            self.turn_to_write(sql).await?
         } else {
-            None
+            Turn::default()
         };
-        let mut bound = self.pool.bind().await.map_err(from_bind)?;
-        bound.state.writer = writer.or_else(|| bound.state.writer.take());
-        Ok(Lease::new(bound))
+        self.bind(Location::caller(), turn).await
     }
 
-    /// Where there is room for one writer: its place in line. A scope that holds a connection already waits for nobody: who holds the
-    /// right might wait for that connection.
-    async fn right_to_write(&self, sql: &str) -> Result<Option<cenote::Lease<Writer>>, Error> {
+    /// Where there is room for one writer: waits for its turn. A scope that holds a connection
+    /// already does not wait: the writer whose turn it is might wait for that connection.
+    async fn turn_to_write(&self, sql: &str) -> Result<Turn, Error> {
         let Some(writers) = &self.writers else {
-            return Ok(None);
+            return Ok(Turn::default());
         };
         if Scope::current().is_some_and(|scope| scope.is_pinned(&self.pool)) {
-            return Ok(None);
+            return Ok(Turn::default());
         }
-        let writer = writers.acquire().await;
+        let deadline = self.pool.deadline();
+        let writer = match deadline {
+            Some(deadline) => writers.acquire_until(deadline).await,
+            None => writers.acquire().await,
+        };
         let writer = writer.map_err(|error| from_bind(BindError::Acquire(error)))?;
         cenote::Lease::label(&writer, scan::label(sql));
-        Ok(Some(writer))
+        Ok(Turn {
+            writer: Some(writer),
+            deadline,
+        })
+    }
+
+    /// A connection for a caller whose turn it is, within the deadline of the whole call.
+    async fn bind(&self, site: &'static Location<'static>, turn: Turn) -> Result<Lease<DB>, Error> {
+        let bound = self.pool.bind_at(site, turn.deadline).await;
+        let mut bound = bound.map_err(from_bind)?;
+        bound.state.writer = turn.writer.or_else(|| bound.state.writer.take());
+        Ok(Lease::new(bound))
     }
 }
 

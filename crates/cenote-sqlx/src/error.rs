@@ -75,23 +75,18 @@ pub(crate) fn from_bind(error: BindError<Error>) -> Error {
     Error::Io(io::Error::new(kind, PoolError(error)))
 }
 
-/// As it travels: with its causes in the text, for sqlx's type shows nothing else. sqlx's own errors tell theirs themselves.
+/// As it travels. Its text tells all its causes, for sqlx's type shows nothing else.
 #[derive(Debug)]
 struct PoolError(BindError<Error>);
 
 impl fmt::Display for PoolError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)?;
-        let mut next = self.0.source();
-        while let Some(cause) = next {
-            write!(f, ": {cause}")?;
-            next = cause.source().filter(|_| !cause.is::<Error>());
-        }
-        Ok(())
+        self.0.fmt(f)
     }
 }
 
 impl StdError for PoolError {
+    /// The cause below sqlx's error, for a look at its type. The text names it already.
     fn source(&self) -> Option<&(dyn StdError + 'static)> {
         let mut cause = self.0.source()?;
         while !cause.is::<Error>() {

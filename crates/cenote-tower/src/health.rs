@@ -13,7 +13,9 @@ use tower_service::Service;
 
 use crate::text::{Text, quoted};
 
-/// A service that answers 200 while every pool is ready, and 503 while one is stuck, down or closed. Busy is ready. Acquires nothing.
+/// A service that answers 200 while every pool is ready, and 503 while one is stuck, down or closed.
+/// Busy is ready. A pool that has opened nothing yet is ready, too, unless
+/// [`require_proven`](Readiness::require_proven) was called. Acquires nothing.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -33,6 +35,7 @@ use crate::text::{Text, quoted};
 #[derive(Clone, Default)]
 pub struct Readiness {
     pools: Vec<(String, Arc<dyn Fn() -> Health + Send + Sync>)>,
+    proven_only: bool,
 }
 
 impl Readiness {
@@ -48,9 +51,37 @@ impl Readiness {
         self
     }
 
+    /// Counts a pool as ready only once it has opened something. Without this a pool that was never
+    /// used is ready, although its server may be out of reach.
+    ///
+    /// An instance that is sent no work opens nothing by itself, unless its pool has a `min_size` or
+    /// a `min_idle`: call [`Pool::warm`] at the start.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use cenote_tower::Readiness;
+    /// use tower::ServiceExt;
+    ///
+    /// let pool = cenote::Pool::from_fn(async || Ok::<_, std::io::Error>(())).build()?;
+    /// let readiness = Readiness::new().pool(&pool).require_proven();
+    /// assert_eq!(readiness.clone().oneshot(()).await?.status(), 503);
+    ///
+    /// pool.warm().await?;
+    /// assert_eq!(readiness.oneshot(()).await?.status(), 200);
+    /// # Ok(()) }
+    /// ```
+    pub fn require_proven(mut self) -> Self {
+        self.proven_only = true;
+        self
+    }
+
+    fn accepts(&self, health: Health) -> bool {
+        health.is_ready() && !(self.proven_only && health == Health::Unproven)
+    }
+
     fn answer(&self) -> Response<Text> {
         let states: Vec<_> = self.pools.iter().map(|(name, ask)| (name, ask())).collect();
-        let is_ready = states.iter().all(|(_, health)| health.is_ready());
+        let is_ready = states.iter().all(|(_, health)| self.accepts(*health));
         let pools: Vec<String> = states
             .iter()
             .map(|(name, health)| format!("{}:{}", quoted(name), quoted(&health.to_string())))

@@ -198,13 +198,19 @@ fn causes<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn
     successors(Some(error), |&cause| cause.source())
 }
 
-/// An error with all that is known: its text, every holder, every cause.
+/// An error with all that is known: its text, every holder, every cause. A cause that the text of
+/// an error above it contains is not repeated.
 fn story(error: &(dyn Error + 'static), holders: &[HolderGroup]) -> String {
     let mut story = error.to_string();
     let held = holders.iter().map(|group| format!("\nheld: {group}"));
     story.extend(held);
-    let caused = causes(error).skip(1);
-    story.extend(caused.map(|cause| format!("\ncause: {cause}")));
+    for cause in causes(error).skip(1).map(ToString::to_string) {
+        // Errors of pools tell their causes in one line.
+        if !story.contains(&cause) && !story.contains(&cause.replace('\n', " ")) {
+            story.push_str("\ncause: ");
+            story.push_str(&cause);
+        }
+    }
     story
 }
 

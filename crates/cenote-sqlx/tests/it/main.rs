@@ -11,6 +11,7 @@ mod postgres;
 mod postgres_alone;
 mod sqlite;
 mod sqlite_alone;
+mod sqlite_deadlines;
 mod sqlite_faults;
 mod sqlite_hygiene;
 mod template;

@@ -135,3 +135,14 @@ fn an_error_is_found_among_the_causes_of_another() {
     );
     assert!(Problem::of::<Refused>(&std::io::Error::other("else")).is_none());
 }
+
+#[tokio::test]
+async fn a_cause_is_in_the_report_once() {
+    let error = refusing().acquire().await.unwrap_err();
+    assert!(error.source().is_some(), "the cause can be looked at");
+
+    let problem = Problem::from(error);
+
+    let report = problem.report();
+    assert_eq!(report.matches("hunter2").count(), 1, "{report}");
+}

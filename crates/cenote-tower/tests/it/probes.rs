@@ -26,7 +26,10 @@ async fn busy_is_ready_stuck_and_down_are_not_and_alive_it_always_is() {
 
     assert_eq!(
         ready().await,
-        (200, r#"{"ready":true,"pools":{"rooms":"healthy"}}"#.into())
+        (
+            200,
+            r#"{"ready":true,"pools":{"rooms":"unproven: nothing was opened yet"}}"#.into()
+        )
     );
     let held = pool.acquire().await.unwrap();
     assert_eq!(
@@ -48,4 +51,28 @@ async fn busy_is_ready_stuck_and_down_are_not_and_alive_it_always_is() {
     assert!(status == 503 && body.contains("down"), "{body}");
     pool.close();
     assert_eq!(ready().await.0, 503);
+}
+
+#[tokio::test]
+async fn a_pool_that_opened_nothing_is_ready_unless_proof_is_required() {
+    let pool = |name| {
+        let pool = Pool::from_fn(async || Ok::<_, std::io::Error>(())).name(name);
+        pool.max_size(1).build().unwrap()
+    };
+    let (used, unused) = (pool("used"), pool("unused"));
+    drop(used.acquire().await.unwrap());
+    let readiness = Readiness::new().pool(&used).pool(&unused);
+    let lenient = serve(probes(readiness.clone())).await;
+    let strict = serve(probes(readiness.require_proven())).await;
+
+    let (lenient, before) = (lenient.get("/readyz").await, strict.get("/readyz").await);
+    unused.warm().await.unwrap();
+    let after = strict.get("/readyz").await;
+
+    assert_eq!(lenient.status, 200);
+    assert_eq!(before.status, 503);
+    let told =
+        r#"{"ready":false,"pools":{"used":"healthy","unused":"unproven: nothing was opened yet"}}"#;
+    assert_eq!(before.body, told);
+    assert_eq!(after.status, 200, "{}", after.body);
 }

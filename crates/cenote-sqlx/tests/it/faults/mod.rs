@@ -146,13 +146,18 @@ impl Trial {
     /// Every connection at the same time, each of them good, and who runs them.
     async fn all(&self) -> Vec<(Lease<DB>, i64)> {
         let mut all = Vec::new();
-        for _ in 0..MAX_SIZE {
+        for _ in 0..self.size() {
             let mut lease = self.db.acquire().await.unwrap();
             let who = sqlx::query_scalar(world::WHO.unwrap());
             let who = who.fetch_one(&mut lease).await.unwrap();
             all.push((lease, who));
         }
         all
+    }
+
+    /// How many connections there can be: `MAX_SIZE`, unless the test says otherwise.
+    fn size(&self) -> usize {
+        self.db.pool().status().max_size
     }
 
     /// How many sessions the server shows.
@@ -193,17 +198,17 @@ impl Trial {
         })
         .await;
         let all = self.all().await;
-        assert_eq!(pool.status().in_use, MAX_SIZE);
+        assert_eq!(pool.status().in_use, self.size());
         assert!(
             matches!(pool.try_acquire(), Ok(None)),
             "that is one too many"
         );
         eventually("the server sees as many", async || {
-            self.sessions().await == MAX_SIZE as i64
+            self.sessions().await == self.size() as i64
         })
         .await;
         drop(all);
-        eventually("all come home", async || pool.status().idle == MAX_SIZE).await;
+        eventually("all come home", async || pool.status().idle == self.size()).await;
     }
 
     /// Every pair is whole, and whatever was acknowledged is there.
