@@ -45,7 +45,6 @@ mod way_out;
 mod whole;
 mod work;
 
-use std::cell::Cell;
 use std::collections::VecDeque;
 use std::fmt::Debug;
 use std::mem;
@@ -139,8 +138,8 @@ pub(crate) struct Ledger<R: Resource> {
     gave_up_at: Moment,
     /// A waiter timed out while all it waited for was an open, and no open has succeeded since.
     open_overdue: Option<Moment>,
-    /// The latest time that was told.
-    latest: Cell<Moment>,
+    #[cfg(any(test, cenote_model, feature = "_sound"))]
+    checked: sound::Checked,
     failing: Option<Box<Failing>>,
     pace: Pace,
     /// The last error of an open, whatever came after.
@@ -207,7 +206,8 @@ impl<R: Resource> Ledger<R> {
             unserved_since: None,
             gave_up_at: Moment::PAST,
             open_overdue: None,
-            latest: Cell::new(now),
+            #[cfg(any(test, cenote_model, feature = "_sound"))]
+            checked: sound::Checked::new(now),
             failing: None,
             pace: Pace::default(),
             last_failure: None,

@@ -1,5 +1,6 @@
 //! The check of the invariants. Compiled for tests, models and the simulation only.
 
+use std::cell::Cell;
 use std::task::Waker;
 
 use super::slot::{SlotNo, State};
@@ -8,16 +9,35 @@ use crate::config::IdleOrder;
 use crate::moment::Moment;
 use crate::status::Status;
 
-/// Beyond so many waiters the ledger is checked once in this many joins, so that a long queue is not quadratic.
+/// Beyond so many waiters the ledger is not checked after every entry, so that a long queue is not quadratic.
 const LONG: usize = 256;
+
+/// What the checks remember.
+#[derive(Debug)]
+pub(super) struct Checked {
+    /// The latest time that was told.
+    latest: Cell<Moment>,
+    entries: Cell<usize>,
+}
+
+impl Checked {
+    pub(super) fn new(now: Moment) -> Self {
+        Self {
+            latest: Cell::new(now),
+            entries: Cell::new(0),
+        }
+    }
+}
 
 impl<R: Resource> Ledger<R> {
     /// Called at the end of every entry.
     pub(super) fn stay_sound(&self, now: Moment) {
         // A thread that read the clock first may get the lock last: what was decided later is judged by that later time.
-        self.latest.set(self.latest.get().max(now));
-        if self.waiters.len() <= LONG || self.waiters.joined() % LONG as u64 == 0 {
-            self.assert_sound(self.latest.get());
+        let Checked { latest, entries } = &self.checked;
+        latest.set(latest.get().max(now));
+        entries.set(entries.get() + 1);
+        if self.waiters.len() <= LONG || entries.get() % self.waiters.len() == 0 {
+            self.assert_sound(latest.get());
         }
     }
 
