@@ -134,6 +134,8 @@ pub(super) const RULES: &[Rule] = &[
             concat!("/wo", "rk/"),
             concat!("../sh", "ared"),
             concat!("DEVEL", "OPERS.md"),
+            concat!("SEE", "DS.md"),
+            concat!("field-", "rust"),
         ]),
         why: "a reader of the repository has no such place",
     },

@@ -1,4 +1,4 @@
-//! Failures of deadpool and bb8 that were reproduced by running them (`field-rust.md`), none of which happens here.
+//! Failures of deadpool and bb8 that were reproduced by running them, none of which happens here.
 
 use std::error::Error;
 use std::panic::{AssertUnwindSafe, catch_unwind};

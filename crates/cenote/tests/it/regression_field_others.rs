@@ -1,4 +1,4 @@
-//! Failures of mobc, r2d2, qp, fast_pool and sqlx that were reproduced by running them (`field-rust.md`), none of which happens here.
+//! Failures of mobc, r2d2, qp, fast_pool and sqlx that were reproduced by running them, none of which happens here.
 
 use std::thread;
 use std::time::Duration;

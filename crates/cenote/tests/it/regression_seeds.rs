@@ -1,4 +1,4 @@
-//! Defects of Async\Pool (AP) that were fixed there (`SEEDS.md`, section 8), none of which happens here.
+//! Defects of Async\Pool (AP) that were fixed there, none of which happens here.
 //!
 //! Three of its fixed defects cannot be written in Rust: the caller's reference that was released once too often (a lease is moved, never
 //! copied), the dangling error that the strategy was given, and the crash in the struct of the healthcheck's callback.

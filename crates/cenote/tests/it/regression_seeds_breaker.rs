@@ -1,4 +1,4 @@
-//! Defects of the circuit breaker of Async\Pool (AP) that are still open there (`SEEDS.md`, section 8), none of which happens here.
+//! Defects of the circuit breaker of Async\Pool (AP) that are still open there, none of which happens here.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};

@@ -1,4 +1,4 @@
-//! Defects of phpdot/pool (S1) and of the Nexus ConnectionPool (S2) that were found by reading them (`SEEDS.md`, section 8), none of which
+//! Defects of phpdot/pool (S1) and of the Nexus ConnectionPool (S2) that were found by reading them, none of which
 //! happens here.
 //!
 //! S2's double release cannot be written: `Lease::release`, `discard` and `detach` take the lease by value, and it is not `Clone`.

@@ -1,4 +1,4 @@
-//! What the suites of the seed systems check although their documents do not say it (`SEEDS.md`, section 7), as far as it is about the
+//! What the suites of other pools check although their documents do not say it, as far as it is about the
 //! pool.
 
 use std::sync::{Arc, Mutex};
