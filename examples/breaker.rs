@@ -1,4 +1,6 @@
-//! How do I stop asking a backend that is down? Run: cargo run -p cenote-examples --example breaker
+//! Run: cargo run -p cenote-examples --example breaker
+//!
+//! How do I stop asking a backend that is down?
 
 use std::error::Error;
 use std::io;
@@ -6,10 +8,12 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use cenote::{AcquireError, BreakerChanged, BreakerState, ConsecutiveFailures, Observer, Pool};
+use cenote::breaker::{BreakerState, ConsecutiveFailures};
+use cenote::event::BreakerChanged;
+use cenote::{AcquireError, Observer, Pool};
 use tokio::time::sleep;
 
-/// A backend that can be down, and counts who knocks.
+/// A backend that can be down. It counts connection attempts.
 #[derive(Default)]
 struct Backend {
     up: AtomicBool,
@@ -27,14 +31,17 @@ impl Backend {
     }
 }
 
-/// Prints and keeps every state.
+/// Prints and records every state of the breaker.
 #[derive(Default)]
 struct States(Mutex<Vec<BreakerState>>);
 
 impl Observer for States {
     fn breaker_changed(&self, event: &BreakerChanged<'_>) {
         println!("  the breaker: {} -> {}", event.from, event.to);
-        self.0.lock().expect("nobody panics").push(event.to);
+        self.0
+            .lock()
+            .expect("no holder of this lock panics")
+            .push(event.to);
     }
 }
 
@@ -47,7 +54,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let opener = Arc::clone(&backend);
     let pool = Pool::from_fn(move || Arc::clone(&opener).connect())
         .name("backend")
-        // Three failures in a row are enough. Then wait for about 100 ms (longer each time, up to a second) and try one.
+        // Three failures in a row trip the breaker. It tries one resource after about 100 ms, and
+        // after each further failure later, up to a second.
         .breaker(
             ConsecutiveFailures::new(3)
                 .recover_after(Duration::from_millis(100), Duration::from_secs(1)),
@@ -60,15 +68,15 @@ async fn main() -> Result<(), Box<dyn Error>> {
         let failed = pool.acquire().await.map(drop);
         assert!(matches!(failed, Err(AcquireError::Open { .. })));
     }
-    assert_eq!(pool.breaker_state(), Inactive);
+    assert_eq!(pool.breaker().state(), Inactive);
 
     let asked = backend.asked.load(Ordering::Relaxed);
     for _ in 0..1_000 {
         let refused = pool.acquire().await.map(drop);
-        assert!(matches!(refused, Err(AcquireError::Unavailable { .. })));
+        assert!(matches!(refused, Err(AcquireError::Unavailable(_))));
     }
     assert_eq!(backend.asked.load(Ordering::Relaxed), asked);
-    println!("  1000 acquires were told `unavailable` at once; the backend was not asked");
+    println!("  1000 acquires failed at once, and the backend was not asked");
 
     println!("the backend is up");
     backend.up.store(true, Ordering::Relaxed);
@@ -78,15 +86,20 @@ async fn main() -> Result<(), Box<dyn Error>> {
                 println!("  got {}", *connection);
                 break;
             }
-            Err(AcquireError::Unavailable { retry_after, .. }) => {
-                sleep(retry_after.unwrap_or(Duration::from_millis(10))).await;
+            Err(AcquireError::Unavailable(unavailable)) => {
+                let rest = unavailable.retry_after;
+                sleep(rest.unwrap_or(Duration::from_millis(10))).await;
             }
             Err(error) => return Err(error.into()),
         }
     }
 
-    // The probe came home well, so the pool lends again.
-    let seen = states.0.lock().expect("nobody panics").clone();
+    // The probe succeeded, so the pool lends again.
+    let seen = states
+        .0
+        .lock()
+        .expect("no holder of this lock panics")
+        .clone();
     assert_eq!(seen, [Inactive, Recovering, Active]);
     Ok(())
 }

@@ -1,4 +1,6 @@
-//! How do I shut down without cutting off who is at work? Run: cargo run -p cenote-examples --example drain_on_shutdown
+//! Run: cargo run -p cenote-examples --example drain_on_shutdown
+//!
+//! How do I shut down without interrupting work?
 
 use std::error::Error;
 use std::io;
@@ -15,8 +17,8 @@ fn rooms() -> Result<Pool<Closures<&'static str>>, ConfigError> {
         .build()
 }
 
-/// A lease that comes home in time: closing waits for it, and for nothing longer.
-async fn all_goes_well() -> Result<(), Box<dyn Error>> {
+/// Closing waits for a lease that is given back in time.
+async fn lease_in_time() -> Result<(), Box<dyn Error>> {
     let pool = rooms()?;
     let lease = pool.acquire().await?;
     let worker = tokio::spawn(async move {
@@ -27,51 +29,51 @@ async fn all_goes_well() -> Result<(), Box<dyn Error>> {
         let pool = pool.clone();
         async move { pool.acquire().await.map(drop) }
     });
-    // Let the waiter get in line.
+    // Lets the waiter join the queue.
     yield_now().await;
 
-    let left_out = pool.close_within(Duration::from_secs(1)).await;
+    let leftover = pool.close_within(Duration::from_secs(1)).await;
 
-    println!("closed, left out: {}", left_out.leases.len());
-    assert!(left_out.is_empty());
+    println!("closed, leases left: {}", leftover.leases.len());
+    assert!(leftover.is_empty());
     assert!(worker.is_finished());
-    let told = waiter.await?;
-    println!("who waited was told at once: {told:?}");
-    assert!(matches!(told, Err(AcquireError::Closed { .. })));
+    let waited = waiter.await?;
+    println!("the waiter got an error at once: {waited:?}");
+    assert!(matches!(waited, Err(AcquireError::Closed { .. })));
     Ok(())
 }
 
-/// A lease that does not: closing gives up in time, and names its holder.
-async fn somebody_is_late() -> Result<(), Box<dyn Error>> {
+/// Closing stops waiting after its limit, and names the holder of a lease that is still out.
+async fn lease_too_late() -> Result<(), Box<dyn Error>> {
     let pool = rooms()?;
     let late = pool.acquire().await?;
 
-    let left_out = pool.close_within(Duration::from_millis(100)).await;
+    let leftover = pool.close_within(Duration::from_millis(100)).await;
 
-    println!("closed, left out: {}", left_out.leases.len());
-    for holder in &left_out.leases {
+    println!("closed, leases left: {}", leftover.leases.len());
+    for holder in &leftover.leases {
         println!("  {holder}");
     }
-    assert_eq!(left_out.leases.len(), 1);
+    assert_eq!(leftover.leases.len(), 1);
     assert!(
-        left_out.leases[0]
+        leftover.leases[0]
             .site
             .file()
             .ends_with("drain_on_shutdown.rs")
     );
 
-    // It may still be used; when it comes home it is closed.
+    // The lease can still be used. When it ends, its resource is closed.
     assert_eq!(*late, "a room");
     drop(late);
-    let left_out = pool.close_within(Duration::from_secs(1)).await;
-    println!("and a moment later: {}", left_out.leases.len());
-    assert!(left_out.is_empty());
-    assert_eq!(pool.status().closed.total(), 1);
+    let leftover = pool.close_within(Duration::from_secs(1)).await;
+    println!("closed again, leases left: {}", leftover.leases.len());
+    assert!(leftover.is_empty());
+    assert_eq!(pool.status().closes.total(), 1);
     Ok(())
 }
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn Error>> {
-    all_goes_well().await?;
-    somebody_is_late().await
+    lease_in_time().await?;
+    lease_too_late().await
 }

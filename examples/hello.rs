@@ -1,18 +1,20 @@
-//! How do I pool something of my own? Run: cargo run -p cenote-examples --example hello
+//! Run: cargo run -p cenote-examples --example hello
+//!
+//! How do I pool something of my own?
 
 use std::error::Error;
 use std::io;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use cenote::{Lease, Manager, Pool};
+use cenote::{Lease, LeaseEnd, Manager, Pool};
 
-/// What is pooled: here a greeter, in your program a connection.
+/// The resource: a greeter here, a connection in your program.
 struct Greeter {
     name: String,
     greeted: u32,
 }
 
-/// Knows how a greeter is made, and how it goes. Only `open` is required.
+/// The manager: opens and closes greeters. Only `open` is required.
 struct Greeters {
     hired: AtomicU32,
 }
@@ -28,13 +30,14 @@ impl Manager for Greeters {
         Ok(Greeter { name, greeted: 0 })
     }
 
-    /// Asked on every return: a tired greeter does not go back to the pool.
-    fn is_broken(&self, greeter: &mut Greeter) -> bool {
+    /// Asked when a lease ends, and before the next one begins. A broken resource is closed.
+    fn is_broken(&self, greeter: &mut Greeter, _: LeaseEnd) -> bool {
         greeter.greeted >= 2
     }
 
-    async fn close(&self, greeter: Greeter) {
+    async fn close(&self, greeter: Greeter) -> Result<(), Self::Error> {
         println!("{} goes home", greeter.name);
+        Ok(())
     }
 }
 
@@ -53,10 +56,10 @@ async fn main() -> Result<(), Box<dyn Error>> {
         greeter.greeted += 1;
         let uses = Lease::uses(&greeter);
         println!("{} (use {uses}): hello, {guest}!", greeter.name);
-        // The lease ends here, and the greeter goes back.
+        // The lease ends here, and the greeter goes back to the pool.
     }
 
-    // The first one greeted twice, so the third guest met another.
+    // The first greeter is broken after two greetings, so the third guest got another one.
     assert_eq!(pool.manager().hired.load(Ordering::Relaxed), 2);
     assert_eq!(pool.status().idle, 1);
     Ok(())

@@ -1,6 +1,8 @@
-//! How do I stop a service under load and lose nothing? Run: cargo run -p cenote-examples --example http_drain
+//! Run: cargo run -p cenote-examples --example http_drain
 //!
-//! In this order: no new connections, the requests at work finish, the pool is closed, the program ends.
+//! How do I stop a service under load and lose nothing?
+//!
+//! In this order: accept no new connections, finish the requests, close the pool, end the program.
 
 mod http_client;
 
@@ -24,12 +26,12 @@ async fn note(State(db): State<Db<Sqlite>>) -> Result<&'static str, Problem> {
     sqlx::query("INSERT INTO notes VALUES ('here')")
         .execute(&db)
         .await?;
-    tokio::time::sleep(Duration::from_millis(2)).await; // something slow
+    tokio::time::sleep(Duration::from_millis(2)).await; // stands for slow work
     Ok("noted")
 }
 
-/// Writes notes as fast as it can, until the door is closed. Counts what the server said yes to.
-async fn hurry(server: std::net::SocketAddr, noted: Arc<AtomicUsize>) {
+/// Writes notes until the server accepts no more connections, and counts the confirmed ones.
+async fn write_notes(server: std::net::SocketAddr, noted: Arc<AtomicUsize>) {
     while let Ok((status, body)) = http_client::send(server, "POST", "/notes").await {
         assert_eq!((status, body.as_str()), (200, "noted"));
         noted.fetch_add(1, Ordering::SeqCst);
@@ -49,7 +51,7 @@ async fn main() -> Result<(), AnyError> {
         .layer(TransactionalLayer::new(db.clone()))
         .layer(ScopeLayer::new())
         .with_state(db.clone());
-    // Outside of everything: every request that came in, however far it got.
+    // The outermost layer counts every request that came in.
     let came = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&came);
     let app = app.layer(axum::middleware::map_request(move |request: Request| {
@@ -60,7 +62,7 @@ async fn main() -> Result<(), AnyError> {
     let server = listener.local_addr()?;
     let noted = Arc::new(AtomicUsize::new(0));
     let clients: Vec<_> = (0..20)
-        .map(|_| tokio::spawn(hurry(server, noted.clone())))
+        .map(|_| tokio::spawn(write_notes(server, noted.clone())))
         .collect();
 
     let (stop, stopped) = oneshot::channel::<()>();
@@ -75,10 +77,10 @@ async fn main() -> Result<(), AnyError> {
     axum::serve(listener, app)
         .with_graceful_shutdown(stopped)
         .await?; // 1. the requests
-    let left = db.pool().close_within(Duration::from_secs(10)).await; // 2. the pool
+    let leftover = db.pool().close_within(Duration::from_secs(10)).await; // 2. the pool
 
-    println!("left out: {}", left.leases.len());
-    assert!(left.is_empty());
+    println!("leases left: {}", leftover.leases.len());
+    assert!(leftover.is_empty());
     for client in clients {
         client.await?;
     }
@@ -88,7 +90,7 @@ async fn main() -> Result<(), AnyError> {
         .await?;
     let (came, noted) = (came.load(Ordering::SeqCst), noted.load(Ordering::SeqCst));
     println!("{came} requests came in, {noted} notes were confirmed, {rows} are there");
-    assert_eq!(came, noted, "who was let in was served");
+    assert_eq!(came, noted, "every request that came in was served");
     assert_eq!(usize::try_from(rows)?, noted);
     Ok(())
 }

@@ -1,6 +1,8 @@
-//! How do thousands of WebSockets share a few connections? Run: cargo run -p cenote-examples --example http_websocket
+//! Run: cargo run -p cenote-examples --example http_websocket
 //!
-//! A scope, and so a lease, per message and not per socket: a socket that is silent holds nothing.
+//! How do thousands of WebSockets share a few connections?
+//!
+//! Each message has a scope, and so a lease, of its own. A silent socket holds nothing.
 
 use std::error::Error;
 use std::net::SocketAddr;
@@ -23,7 +25,7 @@ type AnyError = Box<dyn Error + Send + Sync>;
 const SOCKETS: usize = 200;
 
 async fn upgrade(State(db): State<Db<Sqlite>>, request: WebSocketUpgrade) -> Response {
-    // The socket lives on when this request, and its scope, are over.
+    // The socket outlives this request and its scope.
     request.on_upgrade(|socket| talk(socket, db))
 }
 
@@ -32,8 +34,12 @@ async fn talk(mut socket: WebSocket, db: Db<Sqlite>) {
         let Message::Text(text) = message else {
             continue;
         };
-        let answer = cenote::scope(answer(&db, &text)).await; // what it holds goes back here
-        let answer = answer.unwrap_or_else(|error| format!("sorry: {error}"));
+        let answer = cenote::scope(answer(&db, &text)).await; // its lease ends here
+        let answer = answer.unwrap_or_else(|error| {
+            // The error names files and statements of this program: it is for the log only.
+            eprintln!("no answer: {error}");
+            "sorry, try again later".to_owned()
+        });
         if socket.send(Message::text(answer)).await.is_err() {
             return;
         }
@@ -54,7 +60,7 @@ async fn answer(db: &Db<Sqlite>, text: &str) -> Result<String, sqlx::Error> {
     .await
 }
 
-/// Opens many sockets, and lets each of them talk while all are open.
+/// Opens many sockets, and sends messages on each of them while all are open.
 async fn visit(server: SocketAddr, db: &Db<Sqlite>) -> Result<(), AnyError> {
     let mut sockets = Vec::new();
     for _ in 0..SOCKETS {
@@ -65,7 +71,10 @@ async fn visit(server: SocketAddr, db: &Db<Sqlite>) -> Result<(), AnyError> {
             socket.send(Sent::text(format!("word {nth}"))).await?;
         }
         for (nth, socket) in sockets.iter_mut().enumerate() {
-            let answer = socket.next().await.ok_or("the server hung up")??;
+            let answer = socket
+                .next()
+                .await
+                .ok_or("the server closed the socket")??;
             assert!(
                 answer
                     .to_text()?
@@ -87,7 +96,7 @@ async fn visit(server: SocketAddr, db: &Db<Sqlite>) -> Result<(), AnyError> {
 async fn main() -> Result<(), AnyError> {
     let folder = tempfile::tempdir()?;
     let url = format!("sqlite://{}/said.db?mode=rwc", folder.path().display());
-    let patience = Duration::from_secs(30); // all of them talk at once
+    let patience = Duration::from_secs(30); // all sockets send at the same time
     let db = Db::sqlite(url)
         .max_size(2)
         .acquire_timeout(patience)

@@ -1,9 +1,11 @@
-//! How do I change a pool while it is in use? Run: cargo run -p cenote-examples --example resize_and_invalidate
+//! Run: cargo run -p cenote-examples --example resize_and_invalidate
+//!
+//! How do I change a pool while it is in use?
 
 use std::error::Error;
 use std::io;
 
-use cenote::{Closures, Lease, Pool, Reason, Status};
+use cenote::{CloseReason, Closures, Lease, Pool, Status};
 use tokio::task::yield_now;
 
 fn show(what: &str, pool: &Pool<Closures<()>>) -> Status {
@@ -24,9 +26,9 @@ async fn main() -> Result<(), Box<dyn Error>> {
         .max_size(1)
         .build()?;
     let first = pool.acquire().await?;
-    show("one resource, and it is out:", &pool);
+    show("one resource, in use:", &pool);
 
-    // Growing is felt at once, also by who waits already.
+    // Growing takes effect at once, also for waiters.
     let waiter = tokio::spawn({
         let pool = pool.clone();
         async move { pool.acquire().await }
@@ -37,30 +39,30 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let second = waiter.await??;
     show("resized to 2, and the waiter has one:", &pool);
 
-    // Shrinking takes nothing out of a hand: the one too many goes when it comes home.
+    // Shrinking ends no lease. The surplus resource is closed when its lease ends.
     pool.resize(1)?;
-    assert_eq!(show("resized to 1, both still out:", &pool).in_use, 2);
+    assert_eq!(show("resized to 1, both still in use:", &pool).in_use, 2);
     Lease::release(first).await;
-    let status = show("one came home:", &pool);
+    let status = show("one lease ended:", &pool);
     assert_eq!((status.in_use, status.idle), (1, 0));
-    assert_eq!(status.closed.by(Reason::Shrunk), 1);
+    assert_eq!(status.closes.by(CloseReason::Shrunk), 1);
 
-    // After a failover, or with a new password: nothing that is open now is lent again.
+    // After a failover, or with a new password: no resource that is open now is lent again.
     pool.invalidate();
     let old = Lease::id(&second);
     Lease::release(second).await;
-    let status = show("invalidated, and the other one came home:", &pool);
+    let status = show("invalidated, and the other lease ended:", &pool);
     assert_eq!((status.in_use, status.idle), (0, 0));
-    assert_eq!(status.closed.by(Reason::Invalidated), 1);
+    assert_eq!(status.closes.by(CloseReason::Invalidated), 1);
 
     let fresh = pool.acquire().await?;
     println!(
-        "the next user has resource {} and not {old}",
+        "the next lease has resource {}, not {old}",
         Lease::id(&fresh)
     );
     assert_ne!(Lease::id(&fresh), old);
 
-    // What cannot work is refused, with the reason.
+    // A size that cannot work is an error with the reason.
     let refused = pool.resize(0).err().ok_or("zero is no size")?;
     println!("resize(0): {refused}");
     assert_eq!(refused.field(), "max_size");

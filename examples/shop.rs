@@ -1,6 +1,8 @@
-//! How do I build a service on all of it? Run: cargo run -p cenote-examples --example shop (with `-- serve` it stays, on port 3000)
+//! Run: cargo run -p cenote-examples --example shop
 //!
-//! Ambient transactions across repositories, problem+json errors, readiness, load shedding, a graceful drain. On SQLite: nothing to install.
+//! How do I build a service on cenote? With ambient transactions across repositories, errors in
+//! `problem+json`, readiness, load shedding and a graceful shutdown. It runs on SQLite, so there is
+//! nothing to install. With `-- serve` it keeps running, on port 3000.
 
 mod http_client;
 
@@ -14,7 +16,7 @@ use axum::http::StatusCode;
 use axum::routing::{get, post};
 use cenote_sqlx::Db;
 use cenote_tower::{
-    Problem, ProblemLayer, Readiness, ScopeLayer, ShedLayer, TransactionalLayer, probes,
+    Problem, ProblemLayer, Readiness, ScopeLayer, ShedLayer, TransactionalLayer, health_routes,
 };
 use sqlx::{Error as SqlError, Sqlite};
 use tokio::net::TcpListener;
@@ -22,7 +24,7 @@ use tokio::sync::oneshot;
 
 type AnyError = Box<dyn Error + Send + Sync>;
 
-// The repositories: none of them knows of a transaction, or of HTTP.
+// The repositories do not name the transaction, and know nothing of HTTP.
 
 struct Accounts<'a>(&'a Db<Sqlite>);
 
@@ -37,7 +39,7 @@ impl Accounts<'_> {
 struct Stock<'a>(&'a Db<Sqlite>);
 
 impl Stock<'_> {
-    /// The price of one piece, which is taken. Nothing if there is none.
+    /// Takes one piece and returns its price, or `None` if there is none left.
     async fn take(&self, item: &str) -> Result<Option<i64>, SqlError> {
         let sql =
             "UPDATE stock SET pieces = pieces - 1 WHERE item = ? AND pieces > 0 RETURNING price";
@@ -66,7 +68,7 @@ impl Orders<'_> {
     }
 }
 
-/// In a transaction, by its layer: whatever answers with 400 or above never happened.
+/// Runs in the transaction of its layer: a status of 400 or above rolls it back.
 async fn buy(
     State(db): State<Db<Sqlite>>,
     Path((owner, item)): Path<(String, String)>,
@@ -95,12 +97,12 @@ async fn pieces(State(db): State<Db<Sqlite>>, Path(item): Path<String>) -> Resul
 fn app(db: &Db<Sqlite>) -> Router {
     Router::new()
         .route("/buy/{owner}/{item}", post(buy))
-        .layer(TransactionalLayer::new(db.clone())) // around what stands above it
+        .layer(TransactionalLayer::new(db.clone())) // for the routes above
         .route("/stock/{item}", get(pieces))
         .layer(ShedLayer::new(db.pool(), Duration::from_secs(5)))
         .layer(ScopeLayer::new())
         .layer(ProblemLayer::new().on_problem(|problem| eprintln!("{}", problem.report())))
-        .merge(probes(Readiness::new().pool(db.pool())))
+        .merge(health_routes(Readiness::new().pool(db.pool())))
         .with_state(db.clone())
 }
 
@@ -116,7 +118,7 @@ async fn open(folder: &std::path::Path) -> Result<Db<Sqlite>, AnyError> {
     Ok(db)
 }
 
-/// Serves until `end`, lets every request finish, then closes the pool. Nothing is cut off.
+/// Serves until `end`, lets every request finish, and closes the pool.
 async fn serve(
     listener: TcpListener,
     db: Db<Sqlite>,
@@ -125,12 +127,12 @@ async fn serve(
     axum::serve(listener, app(&db))
         .with_graceful_shutdown(end)
         .await?;
-    let left = db.pool().close_within(Duration::from_secs(10)).await;
-    assert!(left.is_empty(), "every lease came home: {left:?}");
+    let leftover = db.pool().close_within(Duration::from_secs(10)).await;
+    assert!(leftover.is_empty(), "a lease is still out: {leftover:?}");
     Ok(())
 }
 
-/// What a day in the shop looks like. Ends with a shutdown while it is full.
+/// Visits the shop, and shuts it down while many customers are in it.
 async fn visit(server: std::net::SocketAddr, end: oneshot::Sender<()>) -> Result<usize, AnyError> {
     let call = |method, path: &'static str| http_client::send(server, method, path);
     assert_eq!(call("GET", "/readyz").await?.0, 200);
@@ -141,7 +143,7 @@ async fn visit(server: std::net::SocketAddr, end: oneshot::Sender<()>) -> Result
     assert_eq!(
         call("GET", "/stock/chair").await?.1,
         "2",
-        "bob's chair went back"
+        "the chair of bob is back in stock"
     );
     assert_eq!(call("POST", "/buy/ada/table").await?.0, 404);
 
@@ -155,10 +157,10 @@ async fn visit(server: std::net::SocketAddr, end: oneshot::Sender<()>) -> Result
     for buyer in crowd {
         match buyer.await? {
             Ok((status, _)) => {
-                assert_eq!(status, 201, "who was let in was served");
+                assert_eq!(status, 201, "every request that came in was served");
                 bought += 1;
             }
-            // The door was closed already: told at once, and nothing has happened.
+            // The server accepted no more connections, so nothing was bought.
             Err(refused) => assert!(end.is_none(), "{refused}"),
         }
         if let Some(end) = end.take_if(|_| bought == 10) {
@@ -175,7 +177,11 @@ async fn main() -> Result<(), AnyError> {
     if std::env::args().nth(1).as_deref() == Some("serve") {
         let listener = TcpListener::bind("127.0.0.1:3000").await?;
         println!("curl -X POST http://localhost:3000/buy/ada/chair");
-        let end = async { tokio::signal::ctrl_c().await.expect("signals can be heard") };
+        let end = async {
+            tokio::signal::ctrl_c()
+                .await
+                .expect("the signal handler can be installed")
+        };
         return serve(listener, db, end).await;
     }
     let listener = TcpListener::bind("127.0.0.1:0").await?;

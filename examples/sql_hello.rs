@@ -1,4 +1,6 @@
-//! How do I use a database? Run: cargo run -p cenote-examples --example sql_hello
+//! Run: cargo run -p cenote-examples --example sql_hello
+//!
+//! How do I use a database?
 
 use std::error::Error;
 

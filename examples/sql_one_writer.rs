@@ -1,6 +1,8 @@
-//! How do many readers and writers share one SQLite file? Run: cargo run -p cenote-examples --example sql_one_writer
+//! Run: cargo run -p cenote-examples --example sql_one_writer
 //!
-//! Writers stand in line, in order. Readers wait for nobody.
+//! How do many readers and writers share one SQLite file?
+//!
+//! Writers wait for each other, in order. Readers do not wait.
 
 use std::error::Error;
 
@@ -16,7 +18,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         .await?;
     let lines = || sqlx::query_scalar::<_, i64>("SELECT count(*) FROM log").fetch_one(&db);
 
-    // One writes, and takes its time.
+    // One writer, with a transaction that stays open for a while.
     let mut writing = db.begin().await?;
     sqlx::query("INSERT INTO log VALUES (1)")
         .execute(&mut writing)
@@ -25,7 +27,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     assert_eq!(lines().await?, 0);
     writing.commit().await?;
 
-    // Twenty write at once: none of them hears that the database is locked.
+    // Twenty writers at once: none of them gets `database is locked`.
     let mut writers = Vec::new();
     for line in 0..20 {
         let db = db.clone();
@@ -40,7 +42,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     println!("and then {} lines", lines().await?);
     assert_eq!(lines().await?, 21);
 
-    // Two reads of one state, with no place in the line of writers.
+    // Two reads of one state, which do not wait for writers.
     let twice = TransactionOptions::new().read_only();
     let (first, second) = db
         .transaction_with(twice, async || {

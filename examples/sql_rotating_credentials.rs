@@ -1,7 +1,9 @@
-//! How do I connect with a password that changes? Run: cargo run -p cenote-examples --example sql_rotating_credentials
+//! Run: cargo run -p cenote-examples --example sql_rotating_credentials
 //!
-//! The provider is asked whenever a connection is opened. When a secret is revoked, `invalidate` retires what was opened with it. No server is
-//! needed to see it: nobody listens where this connects to.
+//! How do I connect with a password that changes?
+//!
+//! The provider is asked whenever a connection is opened. When a secret is revoked, `invalidate`
+//! closes the connections that were opened with it. The example needs no server: every open fails.
 
 use std::error::Error;
 use std::sync::Arc;
@@ -31,7 +33,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let vault = Arc::new(Vault::default());
     let provider = Arc::clone(&vault);
     let db = Db::postgres("postgres://127.0.0.1:1/shop")
-        .name("shop".into())
+        .name("shop")
         .credentials(move || {
             let vault = Arc::clone(&provider);
             async move { vault.secret().await }
@@ -44,15 +46,15 @@ async fn main() -> Result<(), Box<dyn Error>> {
     );
 
     for nth in 1..=3 {
-        let error = db.acquire().await.expect_err("nobody listens there");
+        let error = db.acquire().await.expect_err("there is no server");
         assert_eq!(vault.asked.load(Ordering::Relaxed), nth);
         let shown = format!("{:?}", pool_error(&error));
-        assert!(!shown.contains("password-"), "no error tells a password");
+        assert!(!shown.contains("password-"), "an error shows a password");
         assert_eq!(shown.contains("the vault is sealed"), nth == 3);
         println!("{error}");
     }
 
-    // In your program: when the old secret is revoked.
+    // Your program calls this when the old secret is revoked.
     db.pool().invalidate();
     Ok(())
 }

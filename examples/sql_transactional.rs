@@ -1,6 +1,8 @@
-//! How do I make a function transactional? Run: cargo run -p cenote-examples --example sql_transactional
+//! Run: cargo run -p cenote-examples --example sql_transactional
 //!
-//! One line above it. What it calls takes part, and knows nothing of it.
+//! How do I make a function transactional?
+//!
+//! With one line above it. The functions that it calls are part of the transaction.
 
 use std::error::Error;
 use std::fmt;
@@ -13,20 +15,20 @@ struct Shop {
 }
 
 impl Shop {
-    /// All of it, or nothing. Tried again if others were in the way.
+    /// Runs as a whole or not at all, and again after a conflict with others.
     #[transactional(self.db, retry)]
     async fn order(&self, item: &str, pieces: i64) -> Result<i64, Problem> {
         let order = self.write_order(item, pieces).await?;
         if self.note(&format!("{pieces} x {item}")).await.is_err() {
-            println!("  not noted: no reason to fail");
+            println!("  the note is missing, but the order goes on");
         }
         if self.take(item, pieces).await? < 0 {
-            return Err(Problem::SoldOut); // undoes the order, the note and the taking
+            return Err(Problem::SoldOut); // undoes the order, the note and the update of the stock
         }
         Ok(order)
     }
 
-    /// Inside `order` it undoes its own part only.
+    /// Inside `order` a failure undoes the part of this function only.
     #[transactional(self.db)]
     async fn note(&self, text: &str) -> Result<(), Problem> {
         let note = sqlx::query("INSERT INTO notes (text) VALUES (?)");
@@ -37,7 +39,7 @@ impl Shop {
         Ok(())
     }
 
-    /// One state of all tables, and no right to write.
+    /// Reads one state of all tables, and cannot write.
     #[transactional(self.db, read_only)]
     async fn report(&self) -> Result<(i64, i64, i64), sqlx::Error> {
         let read = |sql| sqlx::query_scalar(sql).fetch_one(&self.db);
@@ -61,7 +63,7 @@ impl Shop {
     }
 }
 
-/// A failed begin or commit is one of these, too.
+/// The errors of the shop. A failed begin or commit is a `Database` error.
 #[derive(Debug)]
 enum Problem {
     SoldOut,

@@ -1,6 +1,8 @@
-//! How do I run three repositories in one transaction? Run: cargo run -p cenote-examples --example sql_transactions
+//! Run: cargo run -p cenote-examples --example sql_transactions
 //!
-//! None of the three knows of a transaction. Whoever calls them decides.
+//! How do I run three repositories in one transaction?
+//!
+//! The repositories do not name the transaction. Their caller decides.
 
 use std::error::Error;
 
@@ -25,7 +27,7 @@ impl Accounts {
 struct Stock(Db<Sqlite>);
 
 impl Stock {
-    /// Fails when there is nothing left: the table says so.
+    /// Fails if there is none left, by a constraint of the table.
     async fn take_one(&self, item: &str) -> Result<(), SqlError> {
         let sql = "UPDATE stock SET pieces = pieces - 1 WHERE item = ?";
         sqlx::query(sql).bind(item).execute(&self.0).await.map(drop)
@@ -35,7 +37,7 @@ impl Stock {
 struct Journal(Db<Sqlite>);
 
 impl Journal {
-    /// A transaction inside a transaction is a savepoint, and by itself it is one of its own.
+    /// Runs in a savepoint inside a transaction, and in a transaction of its own otherwise.
     async fn note(&self, text: &str) -> Result<(), SqlError> {
         let insert = || {
             sqlx::query("INSERT INTO journal VALUES (?)")
@@ -74,7 +76,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
 
     println!("first: {first:?}\nsecond: {second:?}");
     assert!(first.is_ok() && second.is_err());
-    // The second found no chair: neither the money nor the entry of its journal is there.
+    // The second call found no chair, so its payment and its journal entry were undone.
     assert_eq!(accounts.amount("Ada").await?, 70);
     assert_eq!(journal.entries().await?.len(), 1);
     assert_eq!(db.pool().status().in_use, 0);

@@ -1,4 +1,6 @@
-//! How do I find out who holds the resources when I get none? Run: cargo run -p cenote-examples --example timeouts_and_holders
+//! Run: cargo run -p cenote-examples --example timeouts_and_holders
+//!
+//! How do I find out who holds the resources when an acquire times out?
 
 use std::error::Error;
 use std::io;
@@ -10,7 +12,7 @@ use tokio::time::sleep;
 
 type Desks = Pool<Closures<String>>;
 
-/// One place in the code that takes a lease, says what for, and keeps it for long.
+/// Takes a lease, labels it, and keeps it for a long time.
 async fn report(desks: Desks) -> Result<(), AcquireError<ClosureError>> {
     let desk = desks.acquire().await?;
     Lease::label(&desk, "nightly report");
@@ -18,7 +20,7 @@ async fn report(desks: Desks) -> Result<(), AcquireError<ClosureError>> {
     Ok(())
 }
 
-/// Another place, without a label.
+/// Takes a lease without a label, and keeps it for a long time.
 async fn import(desks: Desks) -> Result<(), AcquireError<ClosureError>> {
     let _desk = desks.acquire().await?;
     sleep(Duration::from_secs(60)).await;
@@ -38,9 +40,9 @@ async fn main() -> Result<(), Box<dyn Error>> {
         yield_now().await;
     }
 
-    // `acquire` would wait for the pool's `acquire_timeout`: five seconds, unless set.
+    // `acquire` would wait for the `acquire_timeout` of the pool, which is five seconds by default.
     let limit = Duration::from_millis(100);
-    let Err(error) = desks.acquire_timeout(limit).await else {
+    let Err(error) = desks.acquire_within(limit).await else {
         return Err("there are only three desks".into());
     };
 
@@ -48,11 +50,11 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let AcquireError::TimedOut(seen) = &error else {
         return Err(error.into());
     };
-    println!("its holders, by call site:");
+    println!("the holders, by call site:");
     for group in seen.holders() {
         println!("  {group}");
     }
-    println!("\nthe pool's leases, which you can ask for at any time:");
+    println!("\nthe leases of the pool, which are available at any time:");
     for holder in desks.leases() {
         println!("  {holder}");
     }

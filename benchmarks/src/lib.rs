@@ -1,4 +1,5 @@
-//! cenote beside its peers. `cargo xtask bench` runs it; README.md says how to read it.
+//! cenote beside its peers. `cargo xtask bench` runs it, and README.md says how to read the
+//! results.
 
 #[cfg(feature = "peers")]
 mod sql;
@@ -15,7 +16,7 @@ use cenote_benchmarks_harness::peers::ALL as PEERS;
 #[cfg(not(feature = "peers"))]
 static PEERS: [Contender; 0] = [];
 
-/// Who takes part, in the order of the tables.
+/// Returns all contenders in the order of the tables.
 pub fn contenders() -> Vec<Contender> {
     let cenote = Contender::new::<subject::Cenote>();
     #[cfg(feature = "peers")]
@@ -23,7 +24,7 @@ pub fn contenders() -> Vec<Contender> {
     iter::once(cenote).chain(PEERS.iter().copied()).collect()
 }
 
-/// The one of that name.
+/// Returns the contender of that name.
 pub fn contender(name: &str) -> Option<Contender> {
     contenders()
         .into_iter()

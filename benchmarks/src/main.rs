@@ -8,42 +8,48 @@ use std::process::ExitCode;
 use cenote_benchmarks::{contender, contenders};
 use cenote_benchmarks_harness::contender::Contender;
 use cenote_benchmarks_harness::effort::Effort;
+use cenote_benchmarks_harness::processes;
 use cenote_benchmarks_harness::report::document::{self, Run};
 use cenote_benchmarks_harness::report::{machine, summary, table};
 use cenote_benchmarks_harness::scenarios::{ALL, Scenario, instructions};
 use clap::Parser;
 
-/// cenote beside its peers
+/// Measure cenote beside its peers
 #[derive(Debug, Parser)]
 #[command(name = "cargo xtask bench")]
 struct Args {
-    /// Scenarios by name, `S1` and so on; none means all
+    /// Scenarios by name, such as `S1`; all without a name
     scenarios: Vec<String>,
-    /// A first look: fewer and shorter rounds
+    /// Play fewer and shorter rounds, for a first look
     #[arg(long)]
     quick: bool,
-    /// Only pools whose names contain one of these
+    /// Measure only pools whose names contain one of these
     #[arg(long, value_delimiter = ',', value_name = "NAME,...")]
     pools: Vec<String>,
     /// Write the figures to this file as well
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// Keep the results in the tree: `results.json`, `chart.svg` and the tables of `README.md`, in `benchmarks/`
+    /// Write the results to the tree: `results.json`, `chart.svg` and the tables of `README.md` in
+    /// `benchmarks/`
     #[arg(long, conflicts_with_all = ["scenarios", "pools"])]
     write: bool,
-    /// Of the order of the rounds, and of the storm
+    /// Seed of the order of the rounds, and of the storm
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// Only count cenote's instructions per trip, and fail if there are too many
     #[arg(long, conflicts_with_all = ["scenarios", "pools", "json", "write"])]
     guard: bool,
-    /// Make so many trips and be counted doing it
+    /// Make so many trips under a tool that counts
     #[arg(long, hide = true)]
     make_trips: Option<u32>,
+    /// Play the share of one of several processes, and print it for the process that started it
+    #[arg(long, hide = true)]
+    share: bool,
 }
 
 fn main() -> ExitCode {
-    // A pool that panics is a figure of its own, not a page of frames.
+    // A pool that panics becomes an entry in the table, so its panic is one line without a
+    // backtrace.
     panic::set_hook(Box::new(|panic| eprintln!("{panic}")));
     match run(&Args::parse()) {
         Ok(()) => ExitCode::SUCCESS,
@@ -63,11 +69,19 @@ fn run(args: &Args) -> Result<(), String> {
     if args.guard {
         return guard(&pools[0]);
     }
-    let mut run = document::begin(Effort {
+    let scenarios = chosen_scenarios(&args.scenarios)?;
+    let effort = Effort {
         quick: args.quick,
         seed: args.seed,
-    });
-    measure(&mut run, &chosen_scenarios(&args.scenarios)?, &pools)?;
+        is_share: args.share,
+    };
+    if args.share {
+        let lines = (scenarios[0].run)(scenarios[0].name, &pools, effort)?;
+        println!("{}", processes::to_text(&lines));
+        return Ok(());
+    }
+    let mut run = document::begin(effort);
+    measure(&mut run, &scenarios, &pools)?;
     if let Some(file) = &args.json {
         fs::write(file, run.to_json()).map_err(|error| format!("{}: {error}", file.display()))?;
     }
@@ -77,7 +91,7 @@ fn run(args: &Args) -> Result<(), String> {
     Ok(())
 }
 
-/// Prints each table as soon as it is there.
+/// Prints each table as soon as it is measured.
 fn measure(run: &mut Run, scenarios: &[&Scenario], pools: &[Contender]) -> Result<(), String> {
     println!("{}, {}, load {}\n", run.date, run.machine, run.load[0]);
     for scenario in scenarios {
@@ -98,7 +112,7 @@ fn guard(cenote: &Contender) -> Result<(), String> {
     let limit = instructions::GUARD;
     if counted > limit {
         return Err(format!(
-            "a trip takes {counted:.0} instructions, at most {limit:.0}: find what made it dearer, or say why it must be"
+            "a trip takes {counted:.0} instructions, at most {limit:.0}: find what made it more expensive"
         ));
     }
     println!("a trip takes {counted:.0} instructions, at most {limit:.0}");
@@ -118,7 +132,7 @@ fn chosen_scenarios(names: &[String]) -> Result<Vec<&'static Scenario>, String> 
     names.iter().map(find).collect()
 }
 
-/// A whole name names one; a part of it may name several.
+/// Returns the pool of that name. Parts of names may choose several pools.
 fn chosen_pools(names: &[String]) -> Result<Vec<Contender>, String> {
     if let [name] = names
         && let Some(one) = contender(name)

@@ -1,4 +1,5 @@
-//! cenote with real connections, by cenote-sqlx: `&db` is the executor, everything else is its default.
+//! cenote with real connections, by cenote-sqlx. The executor is `&db`, and everything else is its
+//! default.
 
 use std::time::Duration;
 
@@ -7,13 +8,13 @@ use cenote_benchmarks_harness::{prepare_on, statements_of};
 use cenote_sqlx::Db;
 use sqlx::{Postgres, Sqlite};
 
-/// Where it takes part.
+/// The rounds of cenote.
 pub(crate) const CENOTE: &[Entry] = &[
     (Database::Postgres, round::<OnPostgres>),
     (Database::Sqlite, round::<OnSqlite>),
 ];
 
-/// Connections that nobody uses close at once; one that takes longer would show in the next round.
+/// Idle connections close at once. A slow close would disturb the next round.
 const CLOSE: Duration = Duration::from_secs(5);
 
 #[derive(Clone)]
@@ -40,7 +41,7 @@ impl SqlPeer for OnPostgres {
     }
 }
 
-/// One writer at a time is its default too.
+/// One writer at a time is cenote-sqlx's default for SQLite.
 #[derive(Clone)]
 struct OnSqlite(Db<Sqlite>);
 

@@ -1,4 +1,5 @@
-//! cenote, with all its defaults on: acquire timeout, call sites, held-since, status, leak reports.
+//! cenote with all its defaults on: acquire timeout, call sites, held-since, status and leak
+//! reports.
 
 use std::time::Duration;
 
@@ -12,7 +13,7 @@ use cenote_benchmarks_harness::peer::{Kind, Peer, Setup};
 #[derive(Clone, Debug)]
 pub(crate) struct Cenote(Pool<Things>);
 
-/// The backend, as cenote wants it.
+/// The backend behind cenote's trait.
 pub(crate) struct Things(Backend);
 
 impl Manager for Things {
@@ -39,7 +40,7 @@ impl Peer for Cenote {
     }
 
     async fn acquire_within(&self, limit: Duration) -> Option<Lease<Things>> {
-        match self.0.acquire_timeout(limit).await {
+        match self.0.acquire_within(limit).await {
             Ok(lease) => Some(lease),
             Err(AcquireError::TimedOut(_)) => None,
             Err(error) => panic!("{error}"),

@@ -1,4 +1,4 @@
-//! What holds for cenote whatever the machine does.
+//! The promises of cenote that do not depend on the speed of the machine.
 
 #[cfg(feature = "peers")]
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! A small client for the examples that serve: one request, one connection.
+//! A small HTTP client for the examples: one connection per request.
 
 use std::error::Error;
 use std::net::SocketAddr;
@@ -10,7 +10,7 @@ use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 
-/// Status and body of the answer.
+/// Sends a request, and returns the status and the body of the response.
 pub(crate) async fn send(
     server: SocketAddr,
     method: &str,

@@ -1,4 +1,5 @@
-//! `cargo xtask bench`: cenote beside its peers, always optimised. And the guard of the gate: cenote alone, its instructions counted.
+//! `cargo xtask bench`: measures cenote beside its peers, always optimised.
+//! The guard of the gate counts the instructions of cenote alone.
 
 use std::process::{Command, Stdio};
 
@@ -23,7 +24,8 @@ pub(crate) fn run(args: &[&str]) -> Outcome {
         .run()
 }
 
-/// Instructions and not time: they are the same on a busy machine. Built without the peers, in seconds.
+/// Counts instructions, which are the same on a busy machine. Without the peers it is built in
+/// seconds.
 pub(crate) fn guard() -> Outcome {
     have_valgrind()?;
     Cargo::new(
@@ -32,7 +34,7 @@ pub(crate) fn guard() -> Outcome {
     .run()
 }
 
-/// Installs it if it may.
+/// Installs valgrind if it is missing and this is root.
 fn have_valgrind() -> Outcome {
     if works("valgrind", &["--version"]) {
         return Ok(());

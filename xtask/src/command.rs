@@ -1,4 +1,4 @@
-//! A cargo command line: run it, time it, and say how to run it again.
+//! A cargo command line: runs it, times it, and says how to run it again.
 
 use std::env;
 use std::fmt;
@@ -9,14 +9,14 @@ use std::process::{self, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// The error is one line: what went wrong, and the command to rerun.
+/// The error is one line: the failure, and the command to rerun.
 pub(crate) type Outcome = Result<(), String>;
 
 /// `cargo` with its arguments and its variables.
 pub(crate) struct Cargo {
     program: &'static str,
     variable: Option<(&'static str, &'static str)>,
-    /// Not shown with the command: they are good for this run only.
+    /// Not shown with the command, because they change with every run.
     passing: Vec<(&'static str, String)>,
     args: Vec<String>,
 }
@@ -27,7 +27,7 @@ impl Cargo {
         Self::tool("cargo", line)
     }
 
-    /// The same for a tool of cargo's that cargo itself would not find.
+    /// The same for a tool that cargo itself would not find.
     pub(crate) fn tool(program: &'static str, line: &str) -> Self {
         let args = line.split_whitespace().map(str::to_owned).collect();
         Self {
@@ -49,19 +49,19 @@ impl Cargo {
         self
     }
 
-    /// Variables that are good for this run only.
+    /// Variables that change with every run.
     pub(crate) fn passing(mut self, variables: &[(&'static str, String)]) -> Self {
         self.passing.extend_from_slice(variables);
         self
     }
 
-    /// Runs it in the open; it must succeed.
+    /// Runs it with its output shown; it must succeed.
     pub(crate) fn run(&self) -> Outcome {
         println!("$ {self}");
         self.judge(self.command().status().map(Some), Duration::MAX)
     }
 
-    /// Whether it succeeds, without a word.
+    /// Returns whether it succeeds; its output is not shown.
     pub(crate) fn works(&self) -> bool {
         let status = self
             .command()
@@ -71,9 +71,9 @@ impl Cargo {
         status.is_ok_and(|status| status.success())
     }
 
-    /// Runs it unseen; it must succeed within `limit`. What it said is shown only if it does not.
+    /// Runs it; it must succeed within `limit`. Its output is shown only if it does not.
     pub(crate) fn run_within(&self, limit: Duration) -> Outcome {
-        // A file and not a pipe: nobody has to read while we wait.
+        // A file and not a pipe: a full pipe would stop the command while we wait.
         let said = env::temp_dir().join(format!("cenote-xtask-{}.log", process::id()));
         let outcome = self.judge(self.status_within(limit, &said), limit);
         if outcome.is_err() {

@@ -1,4 +1,4 @@
-//! The features step of the gate: each library with no feature, and with each of its features alone.
+//! The features step of the gate: checks each library without features and with each feature alone.
 
 use std::fs;
 use std::io;

@@ -1,15 +1,17 @@
-//! `cargo xtask fuzz`: made-up configurations and ledger histories, many more than in the tests, and others every time.
+//! `cargo xtask fuzz`: makes up configurations and ledger histories, many more than the tests do,
+//! and others every time.
 
 use std::time::Duration;
 
 use crate::command::{Cargo, Outcome, now};
 
-/// Cases of one round: some seconds each, so that the time is kept.
+/// Cases of one round. A round takes some seconds, so that the time limit is kept.
 const ROUND: u64 = 5_000;
-/// A history is that much quicker than a case.
+/// A history is quicker than a case by this factor.
 const HISTORIES_PER_CASE: u64 = 10;
 
-/// A folder of its own, so that the other builds stay as they are. Optimised, and debug assertions stay on.
+/// It is built in a folder of its own, so that the other builds stay as they are. It is optimised,
+/// and debug assertions stay on.
 const TEST: &str = "--config profile.test.opt-level=2 test --quiet --target-dir target/fuzz -p cenote --features serde";
 
 pub(crate) fn run(args: &[&str]) -> Outcome {
@@ -47,7 +49,7 @@ fn run_cases(cases: u64) -> Outcome {
         .with(&["--test", "fuzz"])
         .variable("PROPTEST_CASES", cases.to_string().leak())
         .run()?;
-    // Not quiet, for the first seed is told.
+    // With output, because the test prints its first seed.
     Cargo::new(TEST)
         .with(&["--lib", "histories", "--", "--nocapture"])
         .variable("CENOTE_HISTORIES", histories.to_string().leak())

@@ -1,7 +1,7 @@
-//! `cargo xtask gate`: all that must hold before a commit, in order, stopping at the first failure.
+//! `cargo xtask gate`: all checks before a commit, in order; it stops at the first failure.
 
 use crate::command::{Cargo, Outcome, now};
-use crate::{bench, features, model, test, tidy};
+use crate::{bench, features, floors, model, test, tidy};
 
 type Step = (&'static str, fn() -> Outcome);
 
@@ -18,6 +18,7 @@ const STEPS: &[Step] = &[
         doc.variable("RUSTDOCFLAGS", "-D warnings").run()
     }),
     ("features", features::run),
+    ("floors", floors::check),
     ("tidy", tidy::run),
 ];
 

@@ -1,8 +1,10 @@
-//! `cargo xtask`: what the workspace does to itself. Standard library only, `cenote-servers` included, so that it builds in seconds.
+//! `cargo xtask`: the commands of this workspace. They use the standard library only, as does
+//! `cenote-servers`, so that they are built in seconds.
 
 mod bench;
 mod command;
 mod features;
+mod floors;
 mod fuzz;
 mod gate;
 mod manifest;
@@ -20,18 +22,24 @@ use std::process::ExitCode;
 
 const COMMANDS: &str = "\
 commands:
-  cargo xtask test [FILTER...]  run all tests, doc tests and examples; with a filter, only the tests it names
-  cargo xtask gate              all that must hold before a commit: fmt, clippy, test, model, guard, doc, features, tidy
-  cargo xtask model [--long]    play the core's threads and tasks in many orders; with --long, in many more, and under Miri
+  cargo xtask test [FILTER...]  run all tests, doc tests and examples; with a filter, only the
+                                tests that it names
+  cargo xtask gate              all checks before a commit: fmt, clippy, test, model, guard, doc,
+                                features, floors, tidy
+  cargo xtask model [--long]    play the core's threads and tasks in many orders; with --long, in
+                                many more, and under Miri
   cargo xtask sim [--seeds N] [--from K] | --seed S
                                 play seeds of the whole-pool simulation; one alone prints its story
   cargo xtask soak [--minutes N]
-                                put real pools under mixed load and say whether anything leaks
+                                put real pools under mixed load and look for leaks
   cargo xtask fuzz [--minutes N | --cases N]
                                 make up configurations and ledger histories
-  cargo xtask mutants [GLOB...] change the core, or the files named, in one place after another; say which change no test notices
+  cargo xtask mutants [GLOB...] change the core, or these files, in one place after another, and
+                                show the changes that no test notices
   cargo xtask bench [SCENARIO...] [--quick] [--json FILE] [--write] | --guard
-                                measure cenote beside its peers; the guard only counts its instructions
+                                measure cenote beside its peers; the guard only counts its
+                                instructions
+  cargo xtask floors [--write]  build with the oldest dependencies; with --write, find them again
   cargo xtask tidy              look for broken absences and stale claims";
 
 fn main() -> ExitCode {
@@ -52,6 +60,7 @@ fn main() -> ExitCode {
         ["soak", args @ ..] => soak::run(args),
         ["fuzz", args @ ..] => fuzz::run(args),
         ["bench", args @ ..] => bench::run(args),
+        ["floors", args @ ..] => floors::run(args),
         ["gate"] => gate::run(),
         ["model"] => model::run(),
         ["model", "--long"] => model::run_long(),
@@ -71,7 +80,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// The workspace: commands are started here, from wherever `cargo xtask` was typed.
+/// The root of the workspace: commands are started here, wherever `cargo xtask` was typed.
 fn root() -> &'static Path {
     let xtask = Path::new(env!("CARGO_MANIFEST_DIR"));
     xtask.parent().unwrap_or(xtask)

@@ -1,16 +1,16 @@
-//! `cargo xtask model`: the core under shuttle, its threads and tasks played in many orders, and the hand-over in every order. The long form
-//! plays many more, and runs the ledger's tests under Miri.
+//! `cargo xtask model`: plays the core's threads and tasks under shuttle in many orders, and the
+//! hand-over in every order. The long form plays many more and runs the ledger's tests under Miri.
 
 use crate::command::{Cargo, Outcome};
 
-/// A folder of its own, so that the other builds stay as they are.
+/// It is built in a folder of its own, so that the other builds stay as they are.
 const PLAY: &str = "test --target-dir target/model -p cenote --test model";
 
-/// The programs of the hand-over. Each uses all cores, and says how many orders it has.
+/// The programs of the hand-over. Each uses all cores and prints how many orders it has.
 const EXHAUST: &str =
     "test --target-dir target/model -p cenote --lib handover -- --nocapture --test-threads 1";
 
-/// Far more rounds than by default.
+/// The settings for far more rounds than by default.
 const LONG: &str = "--config crates/cenote/tests/model/long.toml";
 
 pub(crate) fn run() -> Outcome {

@@ -1,31 +1,31 @@
-//! `cargo xtask mutants`: changes the core in one place after another, and looks whether a test notices. Not part of the gate: it takes hours.
+//! `cargo xtask mutants`: changes the core in one place after another, and shows the changes that
+//! no test notices. Not part of the gate: it takes hours.
 
 use crate::command::{Cargo, Outcome};
 
-/// Where it is put if there is none.
+/// The place of cargo-mutants where it is not installed.
 const OURS: &str = "target/tools/bin/cargo-mutants";
 
-/// What is changed if nothing else is asked for.
-const CORE: &[&str] = &[
+/// The files that are changed unless others are named.
+pub(crate) const CORE: &[&str] = &[
     "crates/cenote/src/ledger/*.rs",
-    "crates/cenote/src/acquire.rs",
+    "crates/cenote/src/shell/*.rs",
+    "crates/cenote/src/tray/*.rs",
+    "crates/cenote/src/time/*.rs",
     "crates/cenote/src/lease.rs",
-    "crates/cenote/src/loan.rs",
-    "crates/cenote/src/tray.rs",
-    "crates/cenote/src/clock.rs",
 ];
 
-/// The settings, and the changes that cannot be noticed, are in `.cargo/mutants.toml`.
+/// The settings, and the changes that no test can notice, are in `.cargo/mutants.toml`.
 pub(crate) fn run(files: &[&str]) -> Outcome {
     let mut mutants = find()?.with(&["--package", "cenote"]);
-    // It stops at the first test that fails.
+    // nextest stops at the first test that fails.
     if Cargo::new("nextest --version").works() {
         mutants = mutants.with(&["--test-tool", "nextest"]);
     }
     for file in if files.is_empty() { CORE } else { files } {
         mutants = mutants.with(&["--file", file]);
     }
-    // What survives these seldom dies in ten thousand.
+    // A change that survives these seldom fails in ten thousand.
     mutants.variable("CENOTE_HISTORIES", "3000").run()
 }
 

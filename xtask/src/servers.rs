@@ -1,4 +1,5 @@
-//! The real servers that tests talk to: found or started before them, stopped after them. Only if a member's tests ask for any.
+//! The real servers that tests talk to: found or started before the tests, stopped after them.
+//! There are none unless a member's tests depend on `cenote-servers`.
 
 use std::fs;
 use std::path::Path;
@@ -8,7 +9,7 @@ use cenote_servers::{Found, find_all};
 use crate::command::now;
 use crate::manifest;
 
-/// Servers for the tests, and what is told to the tests about them. Dropped, it stops those that were started for this.
+/// Servers for the tests. Dropping this stops the servers that were started for it.
 pub(crate) struct Servers(Vec<Found>);
 
 impl Servers {
@@ -25,14 +26,14 @@ impl Servers {
         Ok(Self(servers))
     }
 
-    /// A URL for each of them, as environment variables.
+    /// The URL of each server, as an environment variable.
     pub(crate) fn variables(&self) -> Vec<(&'static str, String)> {
         let variable = |server: &Found| (server.variable(), server.url().to_owned());
         self.0.iter().map(variable).collect()
     }
 }
 
-/// Whether the tests of a member depend on `cenote-servers`.
+/// Returns whether the tests of a member depend on `cenote-servers`.
 fn are_needed() -> Result<bool, String> {
     let unread = |error| format!("cannot read the manifests ({error}); rerun: cargo xtask test");
     for entry in fs::read_dir("crates").map_err(unread)? {
@@ -44,7 +45,7 @@ fn are_needed() -> Result<bool, String> {
     Ok(asks_for_servers(Path::new("examples/Cargo.toml")))
 }
 
-/// A folder without a manifest asks for nothing.
+/// A folder without a manifest needs none.
 fn asks_for_servers(manifest: &Path) -> bool {
     let text = fs::read_to_string(manifest).unwrap_or_default();
     manifest::tests_depend_on(&text, "cenote-servers")

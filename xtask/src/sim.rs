@@ -1,9 +1,10 @@
-//! `cargo xtask sim`: plays seeds of the whole-pool simulation, optimised, with the ledger's own invariants checked.
+//! `cargo xtask sim`: plays seeds of the whole-pool simulation, optimised, and checks the ledger's
+//! invariants after every step.
 
 use crate::command::{Cargo, Outcome};
 
-/// The arguments are those of the program: `--seeds N`, `--from K`, or `--seed S`. It is built in a folder of its own, so that the other
-/// builds stay as they are.
+/// The arguments are those of the program: `--seeds N`, `--from K`, or `--seed S`. It is built in a
+/// folder of its own, so that the other builds stay as they are.
 pub(crate) fn run(args: &[&str]) -> Outcome {
     Cargo::new("run --quiet --release --target-dir target/sim -p cenote-testkit --bin sim --")
         .with(args)

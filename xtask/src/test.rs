@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::command::{Cargo, Outcome};
 use crate::servers::Servers;
 
-/// An example answers one question; one that takes a minute hangs.
+/// An example shows one thing in seconds; after a minute it has hung.
 const EXAMPLE_LIMIT: Duration = Duration::from_secs(60);
 
 /// With filters, only the tests they name.
@@ -22,7 +22,7 @@ pub(crate) fn run(filters: &[&str]) -> Outcome {
     run_examples(&urls)
 }
 
-/// Where the servers are, for whoever needs one.
+/// The URLs of the servers, as environment variables.
 type Urls = [(&'static str, String)];
 
 fn run_tests(filters: &[&str], urls: &Urls) -> Outcome {

@@ -1,4 +1,5 @@
-//! What every pool lends here: a thing that costs nothing to use, and the backend that makes and counts them.
+//! The resources of every pool in the benchmarks. They cost nothing to use, and their backend
+//! counts them.
 
 use std::error::Error;
 use std::fmt;
@@ -14,7 +15,8 @@ pub struct Backend {
     connect: Duration,
 }
 
-/// How many things there were. A thing counts from the moment its connect begins, as it does for a server.
+/// Counts of things. A thing counts from the moment when its connect begins, as it does for a
+/// server.
 #[derive(Debug, Default)]
 pub struct Census {
     begun: AtomicUsize,
@@ -28,18 +30,18 @@ pub struct Thing {
     census: Arc<Census>,
 }
 
-/// No connect fails here; pools want a type for it.
+/// The error type of connects. No connect fails here, but pools need a type.
 #[derive(Clone, Copy, Debug)]
 pub struct Refused;
 
 impl Backend {
-    /// One whose connects take as long as that.
+    /// Makes a backend whose connects take this long.
     pub fn new(connect: Duration) -> Self {
         let census = Arc::default();
         Self { census, connect }
     }
 
-    /// A new thing, after the time a connect takes.
+    /// Returns a new thing, after the time of a connect.
     pub async fn connect(&self) -> Thing {
         let thing = Census::admit(&self.census);
         if !self.connect.is_zero() {
@@ -48,7 +50,7 @@ impl Backend {
         thing
     }
 
-    /// The same, for a pool that makes its resources on threads.
+    /// The same, for a pool that opens its resources on threads.
     pub fn connect_blocking(&self) -> Thing {
         let thing = Census::admit(&self.census);
         if !self.connect.is_zero() {
@@ -57,7 +59,7 @@ impl Backend {
         thing
     }
 
-    /// Who counts its things.
+    /// Returns the counts of its things.
     pub fn census(&self) -> &Census {
         &self.census
     }
@@ -73,12 +75,12 @@ impl Census {
         }
     }
 
-    /// How many connects were begun.
+    /// Returns how many connects were begun.
     pub fn begun(&self) -> usize {
         self.begun.load(Ordering::Relaxed)
     }
 
-    /// How many things there were at once, at most.
+    /// Returns the largest number of things that existed at the same time.
     pub fn peak(&self) -> usize {
         self.peak.load(Ordering::Relaxed)
     }

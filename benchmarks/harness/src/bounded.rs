@@ -1,4 +1,4 @@
-//! Runs work that may never end, or panic. One bad peer must not stop the run.
+//! Runs work that may never end or may panic, so that one bad peer does not stop the run.
 
 use std::any::Any;
 use std::fmt;
@@ -9,9 +9,9 @@ use std::time::Duration;
 /// Why there is no figure.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Trouble {
-    /// Not done within the limit.
+    /// The work was not done within the limit.
     Hangs,
-    /// It panicked, with these words.
+    /// The work panicked with this message.
     Fails(String),
 }
 
@@ -24,14 +24,25 @@ impl fmt::Display for Trouble {
     }
 }
 
-/// Runs it on a thread of its own. One that is not done within the limit is left behind: a task that waits for ever costs nothing.
+impl Trouble {
+    /// Reads the text that `Display` writes.
+    pub(crate) fn read(text: &str) -> Self {
+        match text.strip_prefix("fails: ") {
+            Some(words) => Self::Fails(words.to_owned()),
+            None => Self::Hangs,
+        }
+    }
+}
+
+/// Runs `work` on a thread of its own. Work that is not done within the limit is left behind,
+/// because a task that waits for ever costs nothing.
 pub fn bounded<T: Send + 'static>(
     limit: Duration,
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, Trouble> {
     let (tell, told) = mpsc::channel();
     let thread = thread::spawn(move || {
-        // Nobody listens any more when the limit is over.
+        // The receiver is gone after the limit.
         let _ = tell.send(work());
     });
     match told.recv_timeout(limit) {

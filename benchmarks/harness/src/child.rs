@@ -1,4 +1,4 @@
-//! Runs another process, but not for ever.
+//! Runs another process, with a time limit.
 
 use std::io;
 use std::process::{Command, Output, Stdio};
@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::bounded::Trouble;
 use crate::clock::now;
 
-/// What it said. One that is not done within the limit is ended.
+/// Returns the output of the process. A process that is not done within the limit is killed.
 pub fn run(command: &mut Command, limit: Duration) -> Result<Output, Trouble> {
     let output = within(command, limit).map_err(|error| Trouble::Fails(error.to_string()))?;
     let output = output.ok_or(Trouble::Hangs)?;
@@ -20,7 +20,7 @@ pub fn run(command: &mut Command, limit: Duration) -> Result<Output, Trouble> {
     Err(Trouble::Fails(format!("{}: {last}", output.status)))
 }
 
-/// `None` if the limit passed first. The little that our children say fits in the pipes.
+/// Returns `None` if the limit passed first. The output of these processes fits in the pipes.
 fn within(command: &mut Command, limit: Duration) -> io::Result<Option<Output>> {
     let mut child = command
         .stdin(Stdio::null())

@@ -1,11 +1,12 @@
-//! The stopwatch: wall time, the processor time of the process, and how long it was kept waiting for a processor.
+//! The stopwatch: wall time, the processor time of the process, and how long its threads waited for
+//! a processor.
 
 use std::fs;
 use std::time::{Duration, Instant};
 
 use rustix::time::{ClockId, clock_gettime};
 
-/// Now, on the wall.
+/// Returns the wall time.
 #[expect(
     clippy::disallowed_methods,
     reason = "the ban guards the pool; this is a stopwatch"
@@ -14,7 +15,7 @@ pub fn now() -> Instant {
     Instant::now()
 }
 
-/// What all threads of this process have used of the processors so far.
+/// Returns the processor time of all threads of this process so far.
 pub fn processor_time() -> Duration {
     let used = clock_gettime(ClockId::ProcessCPUTime);
     Duration::new(
@@ -23,11 +24,12 @@ pub fn processor_time() -> Duration {
     )
 }
 
-/// How long the living threads of this process were ready to run and did not, because others ran. `None` where the system does not say.
+/// Returns how long the living threads of this process were ready to run and did not, because other
+/// threads ran. Returns `None` if the system does not show it.
 pub fn kept_waiting() -> Option<Duration> {
     let mut nanos = 0;
     for thread in fs::read_dir("/proc/self/task").ok()? {
-        // A thread may end while we look.
+        // A thread may end in the middle of this loop.
         let Ok(said) = fs::read_to_string(thread.ok()?.path().join("schedstat")) else {
             continue;
         };

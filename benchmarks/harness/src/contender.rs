@@ -1,4 +1,5 @@
-//! Who takes part: each pool's rounds as plain functions, so that they can stand in one list. Behind the call nothing is dynamic.
+//! The pools and floors that take part. The rounds of each are plain functions, so that all fit in
+//! one list. Behind these pointers every call is static.
 
 use std::time::Duration;
 
@@ -13,9 +14,9 @@ use crate::sql::Entry;
 /// One pool or floor.
 #[derive(Clone, Copy, Debug)]
 pub struct Contender {
-    /// As it stands in the tables.
+    /// The name in the tables.
     pub name: &'static str,
-    /// Where it can take part.
+    /// Decides the scenarios in which it takes part.
     pub kind: Kind,
     /// S1 to S3.
     pub trips: fn(Runtime, Load, u32) -> Took,
@@ -25,11 +26,11 @@ pub struct Contender {
     pub timeouts: fn(Runtime) -> Vec<Figure>,
     /// S6.
     pub storm: fn(Runtime, u64) -> Vec<Figure>,
-    /// S7, under a tool that counts.
+    /// S7, under a tool that counts instructions.
     pub bare_trips: fn(u32),
     /// S8.
     pub heap: fn(heap::Meter) -> Vec<Figure>,
-    /// S8, where tasks wait.
+    /// S8, with waiting tasks.
     pub heap_in_crowd: fn(heap::Meter) -> Vec<Figure>,
     /// S9.
     pub cold: fn(Runtime) -> Vec<Figure>,
@@ -39,7 +40,7 @@ pub struct Contender {
     pub blocking: fn(usize, u32) -> Took,
     /// S12.
     pub many: fn(heap::Meter, Duration) -> Vec<Figure>,
-    /// S13, for the databases that it knows.
+    /// S13, for the databases that it supports.
     #[cfg(feature = "peers")]
     pub sql: &'static [Entry],
     /// S15.
@@ -47,7 +48,7 @@ pub struct Contender {
 }
 
 impl Contender {
-    /// All that can be asked of that pool.
+    /// Collects the rounds of a pool.
     pub const fn new<P: Peer>() -> Self {
         Self {
             name: P::NAME,
@@ -68,13 +69,13 @@ impl Contender {
             growth: growth::Rounds {
                 patterns: growth::patterns::round::<P>,
                 pools: growth::pools::round::<P>,
-                line: growth::line::round::<P>,
+                queue: growth::queue::round::<P>,
                 opening: growth::opening::round::<P>,
             },
         }
     }
 
-    /// The same, and it knows these databases.
+    /// Adds the rounds on real databases.
     #[cfg(feature = "peers")]
     pub const fn with_sql(self, sql: &'static [Entry]) -> Self {
         Self { sql, ..self }

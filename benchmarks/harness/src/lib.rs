@@ -1,4 +1,5 @@
-//! The scenarios, and the peers that play them. It does not know cenote, so that a change of cenote does not compile all peers again.
+//! The scenarios and the peers. This crate does not depend on cenote, so that a change of cenote
+//! does not compile all peers again.
 
 pub mod backend;
 pub mod bounded;
@@ -9,6 +10,7 @@ pub mod effort;
 pub mod peer;
 #[cfg(feature = "peers")]
 pub mod peers;
+pub mod processes;
 pub mod progress;
 pub mod report;
 pub mod results;

@@ -1,4 +1,5 @@
-//! What a pool must be able to do to be measured. Static dispatch, nothing boxed: an adapter costs nothing.
+//! The trait of a measured pool. Dispatch is static and nothing is boxed, so an adapter costs
+//! nothing.
 
 use std::time::Duration;
 
@@ -8,22 +9,22 @@ use crate::backend::Backend;
 
 /// A pool, or a floor: the least that something like a pool can cost.
 pub trait Peer: Clone + Send + Sync + 'static {
-    /// As it stands in the tables.
+    /// The name in the tables.
     const NAME: &'static str;
-    /// Where it can take part.
+    /// Decides the scenarios in which it takes part.
     const KIND: Kind;
-    /// Whoever drops it gives the resource back.
+    /// Gives the resource back on drop.
     type Guard<'a>: Send
     where
         Self: 'a;
 
-    /// A pool of that size on that backend, everything else by its default.
+    /// Builds a pool with this size and backend. Everything else is its default.
     fn build(setup: &Setup) -> impl Future<Output = Self> + Send;
 
-    /// Waits for a resource. Panics when the pool gives up.
+    /// Waits for a resource. Panics if the pool refuses.
     fn acquire(&self) -> impl Future<Output = Self::Guard<'_>> + Send;
 
-    /// Waits as long as that, by the pool's own means if it has any.
+    /// Waits for at most `limit`, by the pool's own means if it has any.
     fn acquire_within(
         &self,
         limit: Duration,
@@ -31,45 +32,52 @@ pub trait Peer: Clone + Send + Sync + 'static {
         async move { tokio::time::timeout(limit, self.acquire()).await.ok() }
     }
 
-    /// Blocks this thread, which is none of the runtime's, by the pool's own means if it has any.
+    /// Blocks this thread, which is not one of the runtime's, by the pool's own means if it has
+    /// any.
     fn acquire_blocking(&self, runtime: &Handle) -> Self::Guard<'_> {
         runtime.block_on(self.acquire())
     }
 }
 
-/// What takes part in what.
+/// What a contender can do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A pool for tasks.
     Pool,
-    /// A pool for threads: who waits blocks one.
+    /// A pool for threads. A waiting caller blocks its thread.
     Blocking,
-    /// No pool, but it can wait.
+    /// No pool, but callers can wait.
     WaitingFloor,
-    /// No pool, and it cannot wait: it must never run dry.
+    /// No pool, and callers cannot wait, so it must never run dry.
     Floor,
 }
 
 impl Kind {
-    /// Whether more tasks than resources may use it.
+    /// Returns whether it is a pool for tasks.
+    pub fn is_pool(self) -> bool {
+        self == Self::Pool
+    }
+
+    /// Returns whether more tasks than resources may use it.
     pub fn waits(self) -> bool {
         matches!(self, Self::Pool | Self::WaitingFloor)
     }
 }
 
-/// What a pool is built from.
+/// The settings of a pool.
 #[derive(Clone, Debug, Default)]
 pub struct Setup {
-    /// How many resources at most.
+    /// The largest number of resources.
     pub size: usize,
-    /// Who makes them.
+    /// Opens the resources.
     pub backend: Backend,
-    /// How long an acquire may wait, where only the whole pool can be told; `None` is its default.
+    /// How long an acquire may wait, for pools that only have a limit for all acquires. `None` is
+    /// the pool's default.
     pub acquire_timeout: Option<Duration>,
 }
 
 impl Setup {
-    /// Resources that connect at once.
+    /// A setup of this size whose connects take no time.
     pub fn of_size(size: usize) -> Self {
         Self {
             size,

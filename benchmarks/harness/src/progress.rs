@@ -1,10 +1,10 @@
-//! The progress bar on stderr: rewritten in place on a terminal, nothing elsewhere.
+//! The progress bar on stderr. It is rewritten in place on a terminal, and absent elsewhere.
 
 use std::io::{self, IsTerminal, Write};
 
 const WIDTH: usize = 30;
 
-/// How far a scenario is.
+/// The progress of a scenario.
 #[derive(Debug)]
 pub struct Progress {
     title: String,
@@ -14,7 +14,7 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// So many steps, none done.
+    /// Starts with no steps done.
     pub fn new(scenario: &str, part: &str, steps: usize) -> Self {
         let progress = Self {
             title: format!("{scenario} {part}"),
@@ -26,7 +26,7 @@ impl Progress {
         progress
     }
 
-    /// One more is done.
+    /// Counts one more step as done.
     pub fn step(&mut self) {
         self.done += 1;
         self.show();
@@ -38,7 +38,7 @@ impl Progress {
         }
         let full = WIDTH * self.done / self.steps.max(1);
         let (full, rest) = ("█".repeat(full), "░".repeat(WIDTH.saturating_sub(full)));
-        // A bar that cannot be shown is no reason to stop.
+        // The run goes on if the bar cannot be written.
         let _ = write!(
             io::stderr(),
             "\r{:<24} {full}{rest} {}/{}\x1b[K",

@@ -1,4 +1,4 @@
-//! What was measured, as data.
+//! Results as data.
 
 use serde_json::{Map, Value, json};
 
@@ -9,11 +9,11 @@ use crate::bounded::Trouble;
 pub struct Line {
     /// `S1` and so on.
     pub scenario: &'static str,
-    /// Where the tasks ran.
+    /// The runtime of the tasks.
     pub runtime: &'static str,
-    /// Who.
+    /// The name of the pool.
     pub pool: &'static str,
-    /// The figures by name, in the order of the table, or why there are none.
+    /// The figures in the order of the table, or why there are none.
     pub outcome: Result<Vec<Figure>, Trouble>,
 }
 
@@ -21,14 +21,14 @@ pub struct Line {
 pub type Figure = (&'static str, f64);
 
 impl Line {
-    /// The figure of that name.
+    /// Returns the figure of that name.
     pub fn figure(&self, name: &str) -> Option<f64> {
         let figures = self.outcome.as_ref().ok()?;
         let found = figures.iter().find(|(figure, _)| *figure == name);
         found.map(|(_, value)| *value)
     }
 
-    /// For machines.
+    /// Returns the line for machines.
     pub fn to_json(&self) -> Value {
         let mut line = Map::new();
         line.insert("scenario".into(), json!(self.scenario));
@@ -49,7 +49,8 @@ impl Line {
     }
 }
 
-/// This line's figure of that name to that of the other pool, beside it. `None` if there is nothing to compare.
+/// Returns the figure of this line divided by that of the other pool in the same scenario. Returns
+/// `None` if one of them is missing.
 pub fn ratio(lines: &[Line], line: &Line, name: &str, pool: &str) -> Option<f64> {
     let other = lines.iter().find(|other| {
         other.pool == pool && other.scenario == line.scenario && other.runtime == line.runtime

@@ -1,4 +1,4 @@
-//! Rounds of all pools in turn, in an order that changes, so that noise hits all alike.
+//! Rounds of all pools in turn, in an order that changes, so that noise hits all pools alike.
 
 use std::time::Duration;
 
@@ -10,33 +10,36 @@ use crate::results::{Figure, Line};
 use crate::scenarios::trips::Took;
 use crate::stats::{median, minimum};
 
-/// A round of trips takes some ten milliseconds; one that takes this long will never end.
+/// A round of trips takes some ten milliseconds, so one that takes this long will never end.
 const TRIPS_LIMIT: Duration = Duration::from_secs(5);
 
-/// A round counts if its threads were kept from running for no more of its time than this.
+/// A round counts if its threads waited for a processor for at most this part of its time.
 pub(crate) const QUIET: f64 = 0.05;
 
-/// With fewer quiet rounds than that, the quietest quarter of all is taken, and the table says so.
+/// With fewer quiet rounds, the quietest quarter of all rounds is used, and the table says so.
 const ENOUGH: usize = 3;
 
-/// Noisy rounds are played again, up to so many times.
+/// Noisy rounds are played again. The total is at most this many times the number of rounds.
 const PATIENCE: usize = 4;
 
-/// Where and by whom trips are made.
+/// The figures of [`nanos_per_trip`].
+pub(crate) const FIGURES: [&str; 4] = ["ns", "ns min", "cores", "quiet rounds"];
+
+/// The place of a measurement.
 #[derive(Clone, Copy, Debug)]
 pub struct Part {
     /// `S1` and so on.
     pub scenario: &'static str,
-    /// Where the work runs.
+    /// The runtime of the tasks.
     pub runtime: &'static str,
-    /// Who make the trips, at once.
+    /// How many tasks or threads make trips at the same time.
     pub travellers: usize,
 }
 
-/// A round of that many trips by each traveller.
+/// A round of a number of trips by each traveller.
 pub type Play = Box<dyn FnOnce() -> Took + Send>;
 
-/// Nanoseconds per trip, in rounds of equal time.
+/// Measures nanoseconds per trip, in rounds of equal time.
 pub fn nanos_per_trip(
     part: Part,
     contenders: &[Contender],
@@ -69,21 +72,21 @@ pub fn nanos_per_trip(
     lines.collect()
 }
 
-/// A pool and what its rounds gave so far.
+/// A pool and its rounds so far.
 struct Entrant {
     contender: Contender,
-    /// By each traveller in one round.
+    /// Trips of each traveller in one round.
     trips: u32,
     rounds: Vec<Round>,
     trouble: Option<Trouble>,
 }
 
 struct Round {
-    /// Per trip.
+    /// Nanoseconds per trip.
     nanos: f64,
     /// How many processors worked at once.
     cores: f64,
-    /// The part of its time for which its threads were kept from running.
+    /// The part of its time for which its threads waited for a processor.
     noise: f64,
 }
 
@@ -97,7 +100,7 @@ impl Entrant {
         }
     }
 
-    /// Equal time for each: a slow pool makes fewer trips.
+    /// Sets the number of trips so that all pools take equal time. A slow pool makes fewer trips.
     fn calibrate(&mut self, part: Part, effort: Effort, play: &impl Fn(&Contender, u32) -> Play) {
         self.trips = 2_000 / part.travellers as u32;
         self.play(part, play);
@@ -139,12 +142,13 @@ impl Entrant {
         self.rounds.truncate(taken);
         let nanos: Vec<f64> = self.rounds.iter().map(|round| round.nanos).collect();
         let cores: Vec<f64> = self.rounds.iter().map(|round| round.cores).collect();
-        Ok(vec![
-            ("ns", median(&nanos).unwrap_or(f64::NAN)),
-            ("ns min", minimum(&nanos).unwrap_or(f64::NAN)),
-            ("cores", median(&cores).unwrap_or(f64::NAN)),
-            ("quiet rounds", quiet as f64),
-        ])
+        let values = [
+            median(&nanos).unwrap_or(f64::NAN),
+            minimum(&nanos).unwrap_or(f64::NAN),
+            median(&cores).unwrap_or(f64::NAN),
+            quiet as f64,
+        ];
+        Ok(FIGURES.into_iter().zip(values).collect())
     }
 }
 
@@ -162,7 +166,8 @@ impl Round {
 /// A round that gives several figures at once.
 pub type Figures = Box<dyn FnOnce() -> Vec<Figure> + Send>;
 
-/// Some rounds of what gives several figures at once. Each figure of all rounds becomes one.
+/// Plays some rounds with several figures each. `combine` makes one figure of that figure in all
+/// rounds.
 pub fn repeated(
     (scenario, runtime): (&'static str, &'static str),
     contenders: &[Contender],
@@ -182,7 +187,7 @@ pub fn repeated(
     lines.collect()
 }
 
-/// What some rounds gave, of each contender.
+/// Plays some rounds of each contender, and returns their results.
 pub(crate) fn in_turns<T: Send + 'static>(
     (scenario, runtime): (&'static str, &'static str),
     contenders: &[Contender],
@@ -195,7 +200,7 @@ pub(crate) fn in_turns<T: Send + 'static>(
         contenders.iter().map(|_| Ok(Vec::new())).collect();
     for round in 0..rounds {
         let mut order: Vec<usize> = (0..contenders.len()).collect();
-        // What one leaves behind must not always hit the same.
+        // The order changes, so that one pool's leftovers do not always hit the same pool.
         fastrand::Rng::with_seed(round as u64).shuffle(&mut order);
         for turn in order {
             if let Ok(played) = &mut outcomes[turn] {
@@ -210,7 +215,7 @@ pub(crate) fn in_turns<T: Send + 'static>(
     outcomes
 }
 
-/// The figures of all rounds, one for each name, in the order of the first.
+/// Combines the figures of all rounds by name, in the order of the first round.
 pub(crate) fn combined(played: &[Vec<Figure>], combine: fn(&[f64]) -> Option<f64>) -> Vec<Figure> {
     let first = played.first().cloned().unwrap_or_default();
     let all = |index: usize| -> Vec<f64> { played.iter().map(|round| round[index].1).collect() };

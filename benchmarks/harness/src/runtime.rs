@@ -1,4 +1,4 @@
-//! The two runtimes that every scenario knows.
+//! The two runtimes of the scenarios.
 
 use std::panic::resume_unwind;
 use std::pin::Pin;
@@ -8,23 +8,23 @@ use std::sync::{Arc, Barrier};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use tokio::runtime::Builder;
 
-/// Something to do.
+/// A boxed task.
 pub type Work<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
-/// Where the tasks run.
+/// The runtime of the tasks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Runtime {
     /// One thread does everything.
     CurrentThread,
-    /// Two worker threads, the work in tasks.
+    /// Two worker threads. The work is in tasks.
     TwoWorkers,
 }
 
 impl Runtime {
-    /// Both.
+    /// Both runtimes.
     pub const ALL: [Self; 2] = [Self::CurrentThread, Self::TwoWorkers];
 
-    /// As it stands in the tables.
+    /// Returns the name in the tables.
     pub fn name(self) -> &'static str {
         match self {
             Self::CurrentThread => "current-thread",
@@ -32,12 +32,14 @@ impl Runtime {
         }
     }
 
-    /// Runs it to its end in a task of a new runtime. What it left behind is not waited for.
+    /// Runs `work` to its end in a task of a new runtime. It does not wait for tasks that `work`
+    /// left behind.
     pub fn run<T: Send + 'static>(self, work: impl Future<Output = T> + Send + 'static) -> T {
         self.run_boxed(Box::pin(work))
     }
 
-    /// Boxed, so that it is compiled once and not for every pool: what is measured runs inside.
+    /// The work is boxed, so that this is compiled once and not for every pool. The measured code
+    /// runs inside.
     fn run_boxed<T: Send + 'static>(self, work: Work<T>) -> T {
         let mut builder = match self {
             Self::CurrentThread => Builder::new_current_thread(),
@@ -56,7 +58,7 @@ impl Runtime {
         done.unwrap_or_else(|failed| resume_unwind(failed.into_panic()))
     }
 
-    /// Returns when no worker sleeps, so that a round does not begin on one.
+    /// Returns when both workers are awake, so that no round begins with a sleeping one.
     pub async fn wake_all(self) {
         if self == Self::CurrentThread {
             return;
@@ -64,14 +66,15 @@ impl Runtime {
         let barrier = Arc::new(Barrier::new(2));
         let other = Arc::clone(&barrier);
         let woken = tokio::spawn(async move { other.wait() });
-        // The task spawned last stays with this worker; the one before can be taken by the other.
+        // The task spawned last stays with this worker, so the other worker can take the one
+        // before.
         tokio::spawn(async {});
         barrier.wait();
         woken.await.expect("a barrier does not panic");
     }
 }
 
-/// A task for each, and what they gave, in order.
+/// Runs each in a task of its own, and returns their results in order.
 pub async fn together<T: Send + 'static>(work: Vec<Work<T>>) -> Vec<T> {
     let tasks: Vec<_> = work.into_iter().map(tokio::spawn).collect();
     let mut given = Vec::with_capacity(tasks.len());
@@ -82,8 +85,8 @@ pub async fn together<T: Send + 'static>(work: Vec<Work<T>>) -> Vec<T> {
     given
 }
 
-/// Keeps this thread to the processor of that number, of those it may use. A round is too short for the system to notice that two workers
-/// sit on one processor.
+/// Pins this thread to one of the processors that it may use. A round is too short for the system
+/// to notice that two workers share a processor.
 pub fn keep_to(number: usize) {
     let Ok(allowed) = sched_getaffinity(None) else {
         return;
@@ -94,7 +97,7 @@ pub fn keep_to(number: usize) {
     if let Some(processor) = processors.nth(number) {
         let mut own = CpuSet::new();
         own.set(processor);
-        // Without it the round is noisier, and counted as such.
+        // If it fails, the round is noisier and counts as such.
         let _ = sched_setaffinity(None, &own);
     }
 }

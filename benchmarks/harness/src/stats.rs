@@ -3,7 +3,7 @@
 #[cfg(test)]
 mod tests;
 
-/// Of an even number, the mean of the two in the middle. `None` if there are none.
+/// Returns the middle value, or the mean of the two middle values. Returns `None` without values.
 pub fn median(values: &[f64]) -> Option<f64> {
     let sorted = sorted(values);
     let middle = sorted.len() / 2;
@@ -14,17 +14,18 @@ pub fn median(values: &[f64]) -> Option<f64> {
     Some((sorted[middle - 1] + upper) / 2.0)
 }
 
-/// The least. `None` if there are none.
+/// Returns the smallest value. Returns `None` without values.
 pub fn minimum(values: &[f64]) -> Option<f64> {
     sorted(values).first().copied()
 }
 
-/// The greatest. `None` if there are none.
+/// Returns the largest value. Returns `None` without values.
 pub fn maximum(values: &[f64]) -> Option<f64> {
     sorted(values).last().copied()
 }
 
-/// The least value that at least this part of all do not exceed. `None` if there are none.
+/// Returns the smallest value for which at least this part of all values is not larger. Returns
+/// `None` without values.
 pub fn percentile(values: &[f64], part: f64) -> Option<f64> {
     let sorted = sorted(values);
     let rank = (part * sorted.len() as f64).ceil() as usize;
@@ -40,14 +41,15 @@ fn sorted(values: &[f64]) -> Vec<f64> {
 /// How evenly tasks were served.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Fairness {
-    /// Trips of the task that made most to those of the one that made least; infinite if one made none.
+    /// The trips of the task with most divided by those of the task with fewest. It is infinite if
+    /// a task made none.
     pub max_to_min: f64,
     /// Tasks that made less than a tenth of an equal share.
     pub starved: usize,
 }
 
 impl Fairness {
-    /// Of so many trips by each task.
+    /// Computes it from the trips of each task.
     pub fn of(trips: &[usize]) -> Self {
         let max = trips.iter().copied().max().unwrap_or_default() as f64;
         let min = trips.iter().copied().min().unwrap_or_default() as f64;

@@ -1,4 +1,5 @@
-//! One pool under an allocator that counts: `bench-heap idle|crowd|many POOL MILLIS`. One figure a line.
+//! One pool under a counting allocator: `bench-heap idle|crowd|many POOL MILLIS`. It prints one
+//! figure per line.
 
 use std::alloc::System;
 use std::env;

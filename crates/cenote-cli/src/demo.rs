@@ -1,4 +1,5 @@
-//! The demo: many tasks on few SQLite connections, for some seconds, with a check that nothing was lost or done twice.
+//! The demo: many tasks on few SQLite connections for some seconds. It then checks that no write
+//! was lost or done twice.
 
 use std::error::Error;
 use std::io::{self, Write};
@@ -13,13 +14,14 @@ use crate::progress::Progress;
 use crate::report::Summary;
 use crate::sqlite::SqliteManager;
 
-/// Whatever stops the demo. Nobody does more with it than to print it.
+/// An error that ends the demo. The program only prints it.
 pub(crate) type Failure = Box<dyn Error + Send + Sync>;
 
-/// How long closing may take: statements are short, so this is plenty.
+/// Statements are short, so closing takes far less time.
 const CLOSE_LIMIT: Duration = Duration::from_secs(5);
 
-/// Runs the demo and prints its summary. An error also if the summary shows that something is wrong.
+/// Runs the demo and prints its summary. Returns an error also if the summary shows that something
+/// is wrong.
 pub(crate) async fn run(args: &DemoArgs) -> Result<(), Failure> {
     let folder = tempfile::Builder::new().prefix("cenote-demo-").tempdir()?;
     let manager = SqliteManager::new(folder.path().join("demo.db"), load::SCHEMA);
@@ -66,7 +68,7 @@ async fn put_under_load(pool: &Pool<SqliteManager>, args: &DemoArgs) -> Result<T
     while let Some(tally) = workers.join_next().await {
         total.add(&tally??)?;
     }
-    // They run until they are stopped, wherever they are.
+    // They run until they are stopped.
     side_tasks.shutdown().await;
     progress.end();
     Ok(total)

@@ -1,7 +1,8 @@
-//! The load: what one task does with its leases, what it counts, and how the books are checked in the end.
+//! The load of one task, its counts, and the final check of the database.
 //!
-//! A write moves an amount to an account and leaves an entry about it, in one transaction. So in the end there must be as many entries as
-//! successful writes, and the entries must add up to the balances.
+//! A write moves an amount to an account and inserts an entry about it, in one transaction. So in
+//! the end there must be as many entries as successful writes, and the entries must add up to the
+//! balances.
 
 use std::time::{Duration, Instant};
 
@@ -24,24 +25,24 @@ const RANGE: i64 = 20;
 
 /// One of this many operations writes.
 const WRITES: u32 = 10;
-/// One of this many writes is left halfway: the lease is dropped with its transaction open.
+/// One of this many writes is abandoned: its lease is dropped with the transaction open.
 const ABANDONS: u32 = 50;
-/// One of this many acquires is dropped after [`IMPATIENCE`], in the middle of its wait.
+/// One of this many acquires is dropped after [`IMPATIENCE`] if it still waits.
 const GIVES_UP: u32 = 100;
 const IMPATIENCE: Duration = Duration::from_millis(1);
 /// How often a connection is discarded, as if it had gone bad.
 const DISCARD_EVERY: Duration = Duration::from_millis(250);
 
-/// What tasks have done. Each keeps its own, so that counting costs nobody else anything.
+/// The counts of tasks. Each task has its own, so that they do not contend.
 #[derive(Debug)]
 pub(crate) struct Tally {
     pub(crate) reads: u64,
     pub(crate) writes: u64,
-    /// Transactions that were left open, for the pool to roll back.
+    /// Transactions that were left open for the pool to roll back.
     pub(crate) abandoned: u64,
-    /// Acquires that were dropped in the middle of their wait.
+    /// Acquires that were dropped while they waited.
     pub(crate) given_up: u64,
-    /// Writes that found the database locked for too long, and did nothing.
+    /// Writes that found the database locked for too long and did nothing.
     pub(crate) busy: u64,
     /// How long acquires took, in microseconds.
     pub(crate) waits: Histogram<u64>,
@@ -55,7 +56,8 @@ impl Tally {
             abandoned: 0,
             given_up: 0,
             busy: 0,
-            // Two digits are enough to read, and small enough to have one for each task. It grows as needed.
+            // Two digits are precise enough for a reader. They keep the histogram small, and there
+            // is one for each task. It grows as needed.
             waits: Histogram::new(2)?,
         })
     }
@@ -75,7 +77,8 @@ impl Tally {
     }
 }
 
-/// Makes the accounts. Alone, before the load: the first open also switches the file to its write-ahead log.
+/// Makes the accounts, before the load starts. The first open also switches the file to its
+/// write-ahead log.
 pub(crate) async fn seed(pool: &Pool<SqliteManager>) -> Result<(), Failure> {
     let mut connection = pool.acquire().await?;
     connection
@@ -90,7 +93,7 @@ pub(crate) async fn seed(pool: &Pool<SqliteManager>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// One task: acquire, use, return, until `ends`.
+/// Runs one task, which acquires, uses and returns connections until `ends`.
 pub(crate) async fn work(pool: Pool<SqliteManager>, ends: Instant) -> Result<Tally, Failure> {
     let mut tally = Tally::new()?;
     let mut random = fastrand::Rng::new();
@@ -134,19 +137,19 @@ pub(crate) async fn work(pool: Pool<SqliteManager>, ends: Instant) -> Result<Tal
     }
 }
 
-/// Discards a connection now and then, for as long as it is let.
+/// Discards a connection now and then, until it is dropped.
 pub(crate) async fn discard(pool: Pool<SqliteManager>) {
     let mut turns = interval(DISCARD_EVERY);
     loop {
         turns.tick().await;
-        // If there was none in time, there is nothing to discard; if something is wrong, the workers see it too.
+        // After a timeout there is nothing to discard. Any other error reaches the workers too.
         if let Ok(connection) = pool.acquire().await {
             Lease::discard(connection);
         }
     }
 }
 
-/// One account, and the sum of some.
+/// Reads one account and the sum of some.
 async fn read(connection: &mut Connection, account: i64) -> Result<(i64, i64), SqliteError> {
     connection
         .run(move |db| {
@@ -161,7 +164,7 @@ async fn read(connection: &mut Connection, account: i64) -> Result<(i64, i64), S
         .await
 }
 
-/// A short transaction. An abandoned one does all of it but the end.
+/// Runs a short transaction. An abandoned one stops before the commit.
 async fn write(
     connection: &mut Connection,
     account: i64,
@@ -170,7 +173,7 @@ async fn write(
 ) -> Result<(), SqliteError> {
     connection
         .run(move |db| {
-            // Takes the lock at once: a read that becomes a write could be refused without a wait.
+            // Locks at once. SQLite may refuse a read that becomes a write without waiting.
             let mut transaction = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
             transaction
                 .prepare_cached("UPDATE account SET balance = balance + ?2 WHERE id = ?1")?
@@ -187,18 +190,18 @@ async fn write(
         .await
 }
 
-/// What the database says in the end.
+/// The contents of the database in the end.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Books {
     /// How many writes left an entry.
     pub(crate) entries: i64,
-    /// What the entries add up to.
+    /// The sum of the entries.
     pub(crate) moved: i64,
-    /// What the accounts add up to.
+    /// The sum of the balances.
     pub(crate) balance: i64,
 }
 
-/// Reads the books. Nothing runs any more.
+/// Reads the database after the load has ended.
 pub(crate) async fn read_books(pool: &Pool<SqliteManager>) -> Result<Books, Failure> {
     let mut connection = pool.acquire().await?;
     let books = connection

@@ -1,4 +1,4 @@
-//! The `cenote` program: watch a pool at work. This file reads the arguments; what is done with them is in the others.
+//! The `cenote` program: watch a pool at work. This file reads the arguments.
 
 mod demo;
 mod load;
@@ -25,7 +25,7 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Many tasks share few SQLite connections; ends with what was done and how long they waited (the default)
+    /// Run many tasks on few SQLite connections, then print counts and waiting times (the default)
     Demo(DemoArgs),
 }
 
@@ -55,8 +55,8 @@ async fn main() -> ExitCode {
     }
 }
 
-/// An error and all its causes, in one line. Many errors name their cause in their own text: then it
-/// is not repeated.
+/// Returns an error and all its causes in one line. A cause is left out if the text so far contains
+/// it.
 fn whole_story(error: &(dyn Error + 'static)) -> String {
     let mut story = error.to_string();
     for cause in successors(error.source(), |&error| error.source()) {

@@ -1,4 +1,5 @@
-//! The progress line on stderr: rewritten in place on a terminal, now and then a plain line elsewhere.
+//! The progress line on stderr. A terminal gets one line that is rewritten; a log gets a plain line
+//! now and then.
 
 use std::io::{self, IsTerminal, Write};
 use std::time::{Duration, Instant};
@@ -11,10 +12,10 @@ use crate::report::thousands;
 use crate::sqlite::SqliteManager;
 
 const ON_TERMINAL: Duration = Duration::from_millis(500);
-/// A log is read later, and should stay short.
+/// A log is read later, so it gets few lines.
 const IN_LOG: Duration = Duration::from_secs(2);
 
-/// How far a run is that begins now.
+/// The progress of a run that begins now.
 #[derive(Clone, Debug)]
 pub(crate) struct Progress {
     pool: Pool<SqliteManager>,
@@ -33,7 +34,7 @@ impl Progress {
         }
     }
 
-    /// Shows it, for as long as it is let.
+    /// Shows the progress until it is dropped.
     pub(crate) async fn keep_showing(self) {
         let pace = if self.on_terminal {
             ON_TERMINAL
@@ -48,7 +49,7 @@ impl Progress {
         }
     }
 
-    /// Shows it one last time, and leaves it standing.
+    /// Shows the progress one last time.
     pub(crate) fn end(&self) {
         self.show();
         if self.on_terminal {
@@ -58,16 +59,16 @@ impl Progress {
 
     fn show(&self) {
         let line = self.line();
-        // A line that cannot be shown is no reason to stop.
+        // The run goes on if a line cannot be written.
         let _ = if self.on_terminal {
-            // Back to the first column, and what is left of a longer line erased.
+            // Returns to the first column, and erases the rest of a longer line.
             write!(io::stderr(), "\r{line}\x1b[K")
         } else {
             writeln!(io::stderr(), "{line}")
         };
     }
 
-    /// Every operation is one lease, so the pool's own counts say it all.
+    /// Every operation is one lease, so the pool's counts are enough.
     fn line(&self) -> String {
         let status = self.pool.status();
         let elapsed = self.started.elapsed().as_secs_f64();

@@ -1,4 +1,4 @@
-//! What the demo prints in the end, and whether it went well.
+//! The summary and the verdict of the demo.
 
 use std::fmt;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use crate::load::{Books, Tally};
 #[cfg(test)]
 mod tests;
 
-/// All that was seen.
+/// Everything that the demo has seen.
 #[derive(Debug)]
 pub(crate) struct Summary {
     pub(crate) tasks: u32,
@@ -22,12 +22,12 @@ pub(crate) struct Summary {
     pub(crate) before_close: Status,
     /// The pool when everything should be closed.
     pub(crate) after_close: Status,
-    /// What was not home and closed in time.
+    /// Leases and connections that were not closed in time.
     pub(crate) leftover: Leftover,
 }
 
 impl Summary {
-    /// Every line of the end that can be wrong is an error here.
+    /// Returns an error if a check of the summary fails.
     pub(crate) fn verdict(&self) -> Result<(), Failure> {
         let wrong: Vec<String> = [self.verify(), self.closing()]
             .into_iter()
@@ -40,7 +40,7 @@ impl Summary {
         }
     }
 
-    /// Is every write there once, and nothing else?
+    /// Checks that the database has every successful write once, and nothing else.
     fn verify(&self) -> Result<String, String> {
         let (
             writes,
@@ -64,19 +64,19 @@ impl Summary {
         ))
     }
 
-    /// Did everything come home, and is everything closed?
+    /// Checks that every lease was returned and every connection was closed.
     fn closing(&self) -> Result<String, String> {
         let Leftover {
             leases, unfinished, ..
         } = &self.leftover;
         if !leases.is_empty() {
             let holders: Vec<String> = leases.iter().map(Holder::to_string).collect();
-            return Err(format!("left out: {}", holders.join(", ")));
+            return Err(format!("still leased: {}", holders.join(", ")));
         }
         if *unfinished > 0 {
             return Err(format!("{unfinished} connections are still open"));
         }
-        Ok("ok: nothing left out".to_owned())
+        Ok("ok: every lease was returned and every connection closed".to_owned())
     }
 }
 
@@ -126,7 +126,7 @@ impl fmt::Display for Summary {
         count(f, "leaked", pool.leaked)?;
 
         section(f, "closes by reason")?;
-        let closed = &self.after_close.closed;
+        let closed = &self.after_close.closes;
         for (reason, closes) in closed.iter().filter(|(_, closes)| *closes > 0) {
             count(f, reason.name(), closes)?;
         }
@@ -146,7 +146,7 @@ fn section(f: &mut fmt::Formatter<'_>, title: &str) -> fmt::Result {
 }
 
 fn row(f: &mut fmt::Formatter<'_>, name: &str, value: impl fmt::Display) -> fmt::Result {
-    // Padding goes by the text's width, which only a text knows.
+    // Padding only works on a string, because only a string knows its width.
     let value = value.to_string();
     writeln!(f, "  {name:<24}{value:>14}")
 }
@@ -159,7 +159,7 @@ fn millis(micros: u64) -> String {
     format!("{:.3} ms", micros as f64 / 1000.0)
 }
 
-/// `1,234,567`.
+/// Formats a number like `1,234,567`.
 pub(crate) fn thousands(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();

@@ -1,13 +1,16 @@
-//! SQLite connections, each on a thread of its own, and the manager that makes them.
+//! SQLite connections, each on a thread of its own, and their manager.
 //!
-//! A connection of SQLite blocks. Why one thread for each, and not `spawn_blocking`?
+//! A connection of SQLite blocks. The reasons for a thread per connection instead of
+//! `spawn_blocking` are:
 //!
-//! - A connection stays on one thread. `spawn_blocking` hops from thread to thread.
-//! - A slow statement holds up nobody but its own user. The threads of `spawn_blocking` are shared by the whole program and have one
-//!   queue: long statements can use them all up, and other work can starve ours.
-//! - Closing is joining: when [`Connection::close`] is done, statement, file and thread are gone.
+//! - A connection stays on one thread. `spawn_blocking` moves it from thread to thread.
+//! - A slow statement delays only its own user. The whole program shares the threads of
+//!   `spawn_blocking`, which have one queue: long statements can use them all up, and other work
+//!   can starve ours.
+//! - Closing joins the thread: after [`Connection::close`], the statement, the file and the thread
+//!   are gone.
 //!
-//! The price is a thread per connection. A pool bounds that.
+//! The price is a thread per connection, and the pool bounds their number.
 
 use std::error::Error;
 use std::fmt;
@@ -17,24 +20,25 @@ use std::sync::mpsc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use cenote::Manager;
+use cenote::{LeaseEnd, Manager};
 use rusqlite::ErrorCode;
 use tokio::sync::oneshot;
 
 #[cfg(test)]
 mod tests;
 
-/// For how long SQLite itself waits for a lock. Longer than any transaction here takes, shorter than the pool's own limits.
+/// How long SQLite itself waits for a lock. This is longer than any transaction here, and shorter
+/// than the pool's own limits.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// Opens connections to one database file, and the file's tables if they are missing.
+/// Opens connections to one database file, and makes the file's tables if they are missing.
 pub(crate) struct SqliteManager {
     path: PathBuf,
     schema: &'static str,
 }
 
 impl SqliteManager {
-    /// `schema` runs on every open, so it must say `IF NOT EXISTS`.
+    /// Makes a manager. `schema` runs on every open, so it must say `IF NOT EXISTS`.
     pub(crate) fn new(path: impl Into<PathBuf>, schema: &'static str) -> Self {
         Self {
             path: path.into(),
@@ -57,7 +61,7 @@ impl Manager for SqliteManager {
             .await
     }
 
-    fn is_broken(&self, connection: &mut Connection) -> bool {
+    fn is_broken(&self, connection: &mut Connection, _: LeaseEnd) -> bool {
         connection.is_gone()
     }
 
@@ -65,7 +69,7 @@ impl Manager for SqliteManager {
         !connection.settled
     }
 
-    /// Waits for a statement that its user left running, then rolls back what was left open.
+    /// Waits for a statement that its user left running, and then rolls back an open transaction.
     async fn clean(&self, connection: &mut Connection) -> Result<(), SqliteError> {
         connection
             .run(|db| {
@@ -78,24 +82,26 @@ impl Manager for SqliteManager {
             .await
     }
 
-    async fn close(&self, connection: Connection) {
+    async fn close(&self, connection: Connection) -> Result<(), SqliteError> {
         connection.close().await;
+        Ok(())
     }
 }
 
-/// What a connection's thread is sent. Runs there, answers by itself.
+/// A job for a connection's thread. It runs there and sends its own reply.
 type Job = Box<dyn FnOnce(&mut rusqlite::Connection) + Send>;
 
-/// A connection, by way of its thread. Dropped unclosed, it lets the thread finish by itself.
+/// A handle to a connection on its thread. If it is dropped without a close, the thread ends by
+/// itself.
 pub(crate) struct Connection {
     jobs: mpsc::Sender<Job>,
-    /// Ends when the thread is about to.
+    /// Resolves just before the thread ends.
     ended: oneshot::Receiver<()>,
     thread: JoinHandle<()>,
-    /// Is it known that no statement runs and no transaction is open? False while a job is out, and so it stays false if its user
-    /// does not wait for the answer.
+    /// No statement runs and no transaction is open. It is false while a job runs, and it stays
+    /// false if the user does not wait for the reply.
     settled: bool,
-    /// A job got no answer: its thread died.
+    /// A job got no reply, because its thread died.
     silent: bool,
 }
 
@@ -105,11 +111,11 @@ impl Connection {
         let (end, ended) = oneshot::channel();
         let (tell, told) = oneshot::channel();
         let serve = move || {
-            // Declared first, so dropped last: after the connection, and in a panic too.
+            // Declared first, so it is dropped last: after the connection, and in a panic too.
             let _end: oneshot::Sender<()> = end;
             match prepare(&path, schema) {
                 Ok(db) => {
-                    // Nobody listens if the open was given up. Then there are no jobs either.
+                    // The receiver is gone if the open was dropped. Then no jobs follow either.
                     let _ = tell.send(Ok(()));
                     serve(db, inbox);
                 }
@@ -132,8 +138,8 @@ impl Connection {
     /// Runs `work` on the connection's thread.
     ///
     /// # Cancel safety
-    /// Dropping this future does not stop `work`. The connection is unsettled then, and the pool waits for `work` and rolls back before
-    /// anybody else gets the connection.
+    /// Dropping this future does not stop `work`. The connection is unsettled then: the pool waits
+    /// for `work` and rolls back before it lends the connection again.
     pub(crate) async fn run<T: Send + 'static>(
         &mut self,
         work: impl FnOnce(&mut rusqlite::Connection) -> rusqlite::Result<T> + Send + 'static,
@@ -141,7 +147,7 @@ impl Connection {
         let (reply, replied) = oneshot::channel();
         let job = Box::new(move |db: &mut rusqlite::Connection| {
             let answer = work(db);
-            // Nobody listens if the user gave up.
+            // The receiver is gone if the user dropped its future.
             let _ = reply.send((answer, db.is_autocommit()));
         });
         self.settled = false;
@@ -158,7 +164,7 @@ impl Connection {
         }
     }
 
-    /// A dying thread goes silent a moment before it is finished, so both count.
+    /// A dying thread stops replying a moment before it is finished, so both count.
     fn is_gone(&self) -> bool {
         self.silent || self.thread.is_finished()
     }
@@ -166,47 +172,52 @@ impl Connection {
     /// Lets the thread finish its jobs, and waits for its end.
     async fn close(self) {
         drop(self.jobs);
-        // Nothing is ever sent: the other end is dropped.
+        // No value is ever sent. The sender is dropped.
         let _ = self.ended.await;
-        // Does not block, for the thread is past its last line. If it panicked, the panic was reported, and the user has its error.
+        // This does not block, because the thread is past its last line. A panic of the thread was
+        // printed, and the user has its error.
         let _ = self.thread.join();
     }
 }
 
-/// A fresh connection, set up. Runs on its thread.
+/// Opens and sets up a connection. It runs on the connection's thread.
 fn prepare(path: &Path, schema: &str) -> rusqlite::Result<rusqlite::Connection> {
     let db = rusqlite::Connection::open(path)?;
     db.busy_timeout(BUSY_TIMEOUT)?;
-    // With a write-ahead log readers and the writer do not block each other.
+    // With a write-ahead log, readers and the writer do not block each other.
     db.pragma_update(None, "journal_mode", "wal")?;
-    // Safe with a write-ahead log, and spares a sync per commit.
+    // Safe with a write-ahead log, and saves a sync per commit.
     db.pragma_update(None, "synchronous", "normal")?;
     db.execute_batch(schema)?;
     Ok(db)
 }
 
-/// The life of a connection's thread: job after job, until its `Connection` is gone.
+/// Runs jobs on a connection's thread until its `Connection` is gone.
 fn serve(mut db: rusqlite::Connection, inbox: mpsc::Receiver<Job>) {
     for job in inbox {
         job(&mut db);
     }
 }
 
-/// What can go wrong with a connection.
+/// An error of a connection.
 #[derive(Debug)]
 pub(crate) enum SqliteError {
-    /// SQLite said no.
+    /// SQLite refused a statement.
     Refused(rusqlite::Error),
-    /// No thread could be started for it.
+    /// The system could not start a thread for it.
     NoThread(io::Error),
     /// Its thread died.
     Gone,
 }
 
 impl SqliteError {
-    /// Was somebody else writing for all of the busy timeout? Then nothing was done, and it may be tried again.
+    /// Returns whether another connection was writing for all of the busy timeout. Then nothing was
+    /// done, and the write may be tried again.
     pub(crate) fn is_busy(&self) -> bool {
-        matches!(self, Self::Refused(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy))
+        let Self::Refused(error) = self else {
+            return false;
+        };
+        error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy)
     }
 }
 

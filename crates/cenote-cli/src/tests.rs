@@ -1,4 +1,4 @@
-//! What is said when the program fails.
+//! The error text of the program.
 
 use std::error::Error;
 use std::{fmt, io};
@@ -8,7 +8,7 @@ use cenote::Pool;
 use super::whole_story;
 
 #[tokio::test]
-async fn the_cause_of_an_error_is_told_once() {
+async fn the_cause_of_an_error_is_shown_once() {
     let pool = Pool::from_fn(async || Err::<(), _>(io::Error::other("disk on fire")));
     let pool = pool.name("demo").build().unwrap();
 
@@ -25,7 +25,7 @@ fn a_cause_that_the_error_does_not_name_is_added() {
     assert_eq!(whole_story(&error), "nothing saved: disk on fire");
 }
 
-/// Names its cause by `source` alone.
+/// An error that names its cause by `source` alone.
 #[derive(Debug)]
 struct Silent(io::Error);
 

@@ -1,4 +1,4 @@
-//! What stands in the parentheses of the attribute: the database, and the options.
+//! The arguments of the attribute: the database and the options.
 
 use proc_macro2::Span;
 use syn::parse::{Parse, ParseStream};
@@ -22,9 +22,9 @@ pub(crate) struct Args {
 }
 
 pub(crate) enum Retry {
-    /// As often as `Retry::default()` says.
+    /// `retry`: as `Retry::default()` says.
     Default,
-    /// As this expression says.
+    /// `retry = ..`: as this expression says.
     As(Expr),
 }
 
@@ -52,7 +52,8 @@ impl Parse for Args {
     }
 }
 
-/// An option is one of the known words, or has a value. Everything else is an expression for the database.
+/// Returns whether the next argument is an option: a known word, or a word with a value. Any other
+/// argument is the expression of the database.
 fn is_option(input: ParseStream<'_>) -> bool {
     let Ok(name) = input.fork().parse::<Ident>() else {
         return false;
@@ -65,8 +66,8 @@ impl Args {
     fn read_db(&mut self, input: ParseStream<'_>) -> Result<()> {
         let db: Expr = input.parse()?;
         if self.db.is_some() {
-            let two = "a transaction is on one database, and this is the second: remove it, and call a function \
-                       that is transactional on the other";
+            let two = "a transaction has one database, and this is a second one: remove it, and call a \
+                       function that is transactional on the other";
             return Err(Error::new_spanned(db, two));
         }
         self.db = Some(db);
@@ -77,7 +78,7 @@ impl Args {
         let has_value = input.parse::<Option<Token![=]>>()?.is_some();
         match name.to_string().as_str() {
             "read_only" if has_value => {
-                let text = "`read_only` takes no value: write it to forbid writing, leave it out to allow it";
+                let text = "`read_only` takes no value: write it to refuse writes, leave it out to allow them";
                 return Err(Error::new(name.span(), text));
             }
             "read_only" => self.read_only = true,
@@ -102,7 +103,7 @@ fn level(option: &Ident, input: ParseStream<'_>) -> Result<Ident> {
 }
 
 fn joins(option: &Ident, input: ParseStream<'_>) -> Result<bool> {
-    let text = "`nested` is `savepoint` (undoes its own part, the default) or `join` (takes part in the outer transaction)";
+    let text = "`nested` is `savepoint` (a failure undoes its own part, the default) or `join` (part of the outer transaction)";
     let way = word(option.span(), input, text)?;
     match way.to_string().as_str() {
         "savepoint" => Ok(false),
@@ -111,7 +112,7 @@ fn joins(option: &Ident, input: ParseStream<'_>) -> Result<bool> {
     }
 }
 
-/// The word that is an option's value. It may have the path of its type before it.
+/// Reads the value of an option: one word, or a path that ends with it (`Isolation::Serializable`).
 fn word(option: Span, input: ParseStream<'_>, otherwise: &str) -> Result<Ident> {
     if input.is_empty() || input.peek(Token![,]) {
         return Err(Error::new(option, otherwise));

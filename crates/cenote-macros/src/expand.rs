@@ -1,12 +1,12 @@
-//! The function as the compiler gets it: the same, with its body run in a transaction.
+//! The expansion: the same function, with a body that runs in a transaction.
 
 use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens, quote_spanned};
 use syn::spanned::Spanned;
-use syn::{Error, Expr, FnArg, Ident, ItemFn, Result, Type};
+use syn::{Error, FnArg, Ident, ItemFn, Result, Type};
 
 use crate::args::{Args, Retry};
-use crate::function::{self, Response};
+use crate::function::{self, Database, Response};
 
 pub(crate) fn expand(args: TokenStream, item: TokenStream) -> Result<TokenStream> {
     let args: Args = syn::parse2(args)?;
@@ -20,7 +20,8 @@ pub(crate) fn expand(args: TokenStream, item: TokenStream) -> Result<TokenStream
         (Some(retry), Some(changeable)) => repeated(&run, retry, &changeable),
         _ => run,
     };
-    // Names of ours are of the macro, so that they hide none of the function's.
+    // Variables of the expansion have the hygiene of the macro, so that they hide none of the
+    // function's own.
     let here = Span::mixed_site();
     let db = handle(&db);
     let body = quote_spanned! {here=> {
@@ -31,25 +32,33 @@ pub(crate) fn expand(args: TokenStream, item: TokenStream) -> Result<TokenStream
     Ok(function.into_token_stream())
 }
 
-/// The database is not borrowed from the arguments: the body may move them.
-fn handle(db: &Expr) -> TokenStream {
-    let here = db.span().resolved_at(Span::mixed_site());
-    quote_spanned!(here=> ::cenote_sqlx::__transactional::handle(&#db))
+/// Returns the code that clones the handle. A clone, because the body may move the argument.
+fn handle(db: &Database) -> TokenStream {
+    let site = |span: Span| span.resolved_at(Span::mixed_site());
+    match db {
+        Database::Known(db) => {
+            quote_spanned!(site(db.span())=> ::cenote_sqlx::__transactional::handle(&#db))
+        }
+        Database::Guessed(name) => {
+            quote_spanned!(site(name.span())=> ::cenote_sqlx::__transactional::guess(&#name))
+        }
+    }
 }
 
-/// Those arguments that must be fresh at each try. They are not `mut` any more: their copies are.
+/// Returns the `mut` arguments, of which each try gets a fresh copy. The copies are `mut`, the
+/// arguments themselves no longer.
 fn changeable(function: &mut ItemFn) -> Result<Vec<Ident>> {
     if let Some(FnArg::Receiver(receiver)) = function.sig.inputs.first()
         && receiver.reference.is_none()
         && receiver.mutability.is_some()
     {
-        let text = "`retry` may run the body again, when it has changed `self` already: take `self`, and change a copy";
+        let text = "`retry` may run the body again after it has changed `self`: take `self`, and change a copy";
         return Err(Error::new_spanned(receiver, text));
     }
     Ok(function::names(&mut function.sig).mutable)
 }
 
-/// The body in one transaction.
+/// Returns the code that runs the body once, in a transaction.
 fn run(args: &Args, function: &ItemFn, again: bool) -> Result<TokenStream> {
     let returned = function::returned(&function.sig)?;
     let work = work(function, returned, again);
@@ -62,7 +71,7 @@ fn run(args: &Args, function: &ItemFn, again: bool) -> Result<TokenStream> {
     if let Some(level) = &args.isolation {
         options.extend(quote_spanned!(here=> .isolation(::cenote_sqlx::Isolation::#level)));
     }
-    // Where a return type does not do, the compiler is to show the type.
+    // A return type that does not fit is an error at the type, not at the attribute.
     let there = returned.span().resolved_at(here);
     let run = quote_spanned! {there=>
         ::cenote_sqlx::__transactional::run(&db, how, work, |end| {
@@ -78,12 +87,14 @@ fn run(args: &Args, function: &ItemFn, again: bool) -> Result<TokenStream> {
     }})
 }
 
-/// The body's future. What runs again borrows the arguments, what runs once owns them.
+/// Returns the future of the body. A body that may run again borrows the arguments; a body that
+/// runs once owns them.
 fn work(function: &ItemFn, returned: &Type, again: bool) -> TokenStream {
     let here = Span::mixed_site();
     let owns = (!again).then(|| quote_spanned!(here=> move));
     let (block, nameable) = (&function.block, function::nameable(returned));
-    // A block has no return type to declare. The first `return` in it decides, and this one is never reached.
+    // An async block cannot declare its type. Its first `return` fixes the type, so this one comes
+    // first, and is never reached.
     let work = quote_spanned! {here=> async #owns {
         if let ::core::option::Option::Some(end) = ::core::option::Option::None::<#nameable> {
             return end;

@@ -1,4 +1,5 @@
-//! The function under the attribute: whether it can be transactional, which database it has, and what it returns.
+//! The function under the attribute: whether it can be transactional, its database, and the type
+//! that it returns.
 
 use proc_macro2::TokenStream;
 use syn::visit_mut::{self, VisitMut};
@@ -10,7 +11,7 @@ use syn::{
 
 use crate::args::unknown;
 
-/// The function, if it is one that can be transactional.
+/// Parses the function, and refuses one that cannot be transactional.
 pub(crate) fn read(item: TokenStream) -> Result<ItemFn> {
     let function: ItemFn = syn::parse2(item.clone()).map_err(|error| no_function(error, item))?;
     let signature = &function.sig;
@@ -20,7 +21,7 @@ pub(crate) fn read(item: TokenStream) -> Result<ItemFn> {
     }
     if let Some(abi) = &signature.abi {
         let text =
-            "an `extern` function cannot be transactional: let it call an `async fn` that is";
+            "an `extern` function cannot be transactional: call a transactional `async fn` in it";
         return Err(Error::new_spanned(abi, text));
     }
     if signature.asyncness.is_none() {
@@ -34,7 +35,8 @@ pub(crate) fn read(item: TokenStream) -> Result<ItemFn> {
 fn no_function(error: Error, item: TokenStream) -> Error {
     match syn::parse2::<TraitItemFn>(item.clone()) {
         Ok(method) if method.default.is_none() => {
-            let text = "there is nothing to run here: put `#[transactional]` on the function in the `impl`";
+            let text =
+                "this function has no body: put `#[transactional]` on the function in the `impl`";
             Error::new_spanned(method.sig, text)
         }
         _ => Error::new(
@@ -44,12 +46,21 @@ fn no_function(error: Error, item: TokenStream) -> Error {
     }
 }
 
-/// The database's expression: the one that was given, else the argument that is a `Db`.
-pub(crate) fn database(given: Option<Expr>, signature: &Signature) -> Result<Expr> {
+/// Where the database of the transaction is.
+pub(crate) enum Database {
+    /// An expression that the attribute was given, or an argument whose type is called `Db`.
+    Known(Expr),
+    /// An argument that is chosen by its name or because it is the only one. Its type may be an
+    /// alias of `Db`; the compiler finds out.
+    Guessed(Ident),
+}
+
+/// Finds the database: the expression that was given, else an argument.
+pub(crate) fn database(given: Option<Expr>, signature: &Signature) -> Result<Database> {
     if let Some(db) = given {
         return match lone_name(&db) {
             Some(name) if !may_be_named(name, signature) => Err(unknown(name)),
-            _ => Ok(db),
+            _ => Ok(Database::Known(db)),
         };
     }
     let mut found = signature.inputs.iter().filter_map(|input| match input {
@@ -57,24 +68,45 @@ pub(crate) fn database(given: Option<Expr>, signature: &Signature) -> Result<Exp
         _ => None,
     });
     match (found.next(), found.next()) {
-        (Some(Pat::Ident(PatIdent { ident, .. })), None) => Ok(syn::parse_quote!(#ident)),
+        (Some(Pat::Ident(PatIdent { ident, .. })), None) => {
+            Ok(Database::Known(syn::parse_quote!(#ident)))
+        }
         (Some(unnamed), None) => {
-            let text = "the transaction is begun on this database: give it a name";
+            let text = "the transaction begins on this database: give the argument a name";
             Err(Error::new_spanned(unnamed, text))
         }
         (Some(_), Some(second)) => {
-            let text =
-                "a second database: say on which the transaction is, as in `#[transactional(db)]`";
+            let text = "a second database: say which one, as in `#[transactional(db)]`";
             Err(Error::new_spanned(second, text))
         }
-        (None, _) => {
-            let place = signature.receiver().map_or("app.db", |_| "self.db");
-            let text = format!(
-                "no argument is a `Db`: say where the database is, as in `#[transactional({place})]`"
-            );
-            Err(Error::new_spanned(&signature.ident, text))
-        }
+        (None, _) => guess(signature)
+            .map(Database::Guessed)
+            .ok_or_else(|| no_database(signature)),
     }
+}
+
+/// Returns the argument, or part of one, that is called `db`; else the only argument.
+fn guess(signature: &Signature) -> Option<Ident> {
+    let names = names(&mut signature.clone()).all;
+    if let Some(db) = names.into_iter().find(|name| name == "db") {
+        return Some(db);
+    }
+    match signature.inputs.first()? {
+        FnArg::Typed(only) if signature.inputs.len() == 1 => match &*only.pat {
+            Pat::Ident(pattern) => Some(pattern.ident.clone()),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+fn no_database(signature: &Signature) -> Error {
+    let place = signature.receiver().map_or("app.db", |_| "self.db");
+    let text = format!(
+        "no argument is a `Db`, and none is called `db`: say where the database is, as in \
+         `#[transactional({place})]`"
+    );
+    Error::new_spanned(&signature.ident, text)
 }
 
 fn lone_name(db: &Expr) -> Option<&Ident> {
@@ -84,7 +116,7 @@ fn lone_name(db: &Expr) -> Option<&Ident> {
     }
 }
 
-/// A name in capitals may be that of a static.
+/// Returns whether an expression may use this name. A name in capitals may be a static.
 fn may_be_named(name: &Ident, signature: &Signature) -> bool {
     let is_static = name.to_string().starts_with(char::is_uppercase);
     is_static || name == "self" || names(&mut signature.clone()).all.contains(name)
@@ -102,11 +134,11 @@ fn is_db(ty: &Type) -> bool {
 #[derive(Default)]
 pub(crate) struct Names {
     all: Vec<Ident>,
-    /// Those that the body may change.
+    /// The names that were `mut`.
     pub(crate) mutable: Vec<Ident>,
 }
 
-/// Finds the names, and leaves none of them `mut`.
+/// Returns the names that the arguments bind, and removes `mut` from them.
 pub(crate) fn names(signature: &mut Signature) -> Names {
     let mut names = Names::default();
     for input in &mut signature.inputs {
@@ -127,21 +159,20 @@ impl VisitMut for Names {
     }
 }
 
-/// The type that the function returns.
+/// Returns the type that the function returns, which must not be `()`.
 pub(crate) fn returned(signature: &Signature) -> Result<&Type> {
     match &signature.output {
         ReturnType::Type(_, ty) if !matches!(&**ty, Type::Tuple(unit) if unit.elems.is_empty()) => {
             Ok(ty)
         }
         _ => {
-            let text =
-                "a failed commit must be told: return `Result<(), E>` with `E: From<sqlx::Error>`";
+            let text = "a commit can fail: return `Result<(), E>` with `E: From<sqlx::Error>`";
             Err(Error::new_spanned(&signature.ident, text))
         }
     }
 }
 
-/// The same type, as it can be named in a body: with `_` for each `impl Trait`.
+/// Returns the type as a body can write it: with `_` for each `impl Trait`.
 pub(crate) fn nameable(ty: &Type) -> Type {
     let mut ty = ty.clone();
     Nameable.visit_type_mut(&mut ty);
@@ -161,12 +192,13 @@ impl VisitMut for Nameable {
     }
 }
 
-/// How the value becomes a response, if the function returns `impl IntoResponse`: so its status is seen.
+/// Whether the function returns `impl IntoResponse`. Such a value becomes a response inside the
+/// transaction, because its status decides between commit and rollback.
 pub(crate) enum Response<'a> {
     No,
-    /// All of it, by this trait.
+    /// The whole value, by this trait.
     Whole(&'a Path),
-    /// What is in the `Ok`.
+    /// The value in the `Ok`, by this trait.
     Success(&'a Path),
 }
 
@@ -182,7 +214,7 @@ pub(crate) fn response(returned: &Type) -> Response<'_> {
     found.unwrap_or(Response::No)
 }
 
-/// `impl Trait` in `Result<impl Trait, E>`.
+/// Returns the `impl Trait` of `Result<impl Trait, E>`.
 fn success(segment: &PathSegment) -> Option<&TypeImplTrait> {
     let PathArguments::AngleBracketed(arguments) = &segment.arguments else {
         return None;

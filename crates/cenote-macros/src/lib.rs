@@ -1,4 +1,4 @@
-//! The attribute `transactional` of cenote-sqlx, which re-exports it with its feature `macros`.
+//! The attribute `transactional`, which cenote-sqlx exports with its feature `macros`.
 
 mod args;
 mod expand;
@@ -6,13 +6,13 @@ mod function;
 
 use proc_macro::TokenStream;
 
-/// Expands to calls of cenote-sqlx, and is documented there.
+/// Runs an `async fn` in a transaction. The documentation is in cenote-sqlx, which exports it.
 #[proc_macro_attribute]
 pub fn transactional(args: TokenStream, item: TokenStream) -> TokenStream {
     match expand::expand(args.into(), item.clone().into()) {
         Ok(function) => function.into(),
         Err(error) => {
-            // The function stays, so that nobody is told that it is missing.
+            // The function stays, so that the compiler does not also report its callers.
             let mut tokens = TokenStream::from(error.into_compile_error());
             tokens.extend(item);
             tokens

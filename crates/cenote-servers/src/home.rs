@@ -1,4 +1,4 @@
-//! The folder of a private server, and the user it belongs to.
+//! The folder of a private server, and the user that owns it.
 
 use std::collections::hash_map::RandomState;
 use std::env;
@@ -10,17 +10,17 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Removed when it is dropped.
+/// Removed on drop.
 #[derive(Debug)]
 pub(crate) struct Home {
     path: PathBuf,
-    /// The user and group to become, if we are root.
+    /// The user and group for the server, if this process runs as root.
     owner: Option<(u32, u32)>,
     uid: u32,
 }
 
 impl Home {
-    /// A new folder. If we are root it belongs to `user`: servers refuse to run as root.
+    /// Makes a new folder. As root it belongs to `user`, because servers refuse to run as root.
     pub(crate) fn new(user: &str) -> io::Result<Self> {
         let path = env::temp_dir().join(format!("cenote-server-{:016x}", random()));
         DirBuilder::new().mode(0o700).create(&path)?;
@@ -29,7 +29,7 @@ impl Home {
             path,
             owner: None,
         };
-        // A new folder belongs to whoever runs us.
+        // The owner of a new folder is the user of this process.
         if home.uid == 0 {
             let (uid, gid) = find_user(user)?;
             chown(&home.path, Some(uid), Some(gid))?;
@@ -43,7 +43,7 @@ impl Home {
         &self.path
     }
 
-    /// Who owns what its programs write.
+    /// Returns the owner of the files that the server writes.
     pub(crate) fn uid(&self) -> u32 {
         self.uid
     }
@@ -52,7 +52,8 @@ impl Home {
         self.path.join(name)
     }
 
-    /// A program run here, by the owner of the folder. Its words are English and its settings are ours.
+    /// Returns a command that runs here as the owner of the folder, in English and without the
+    /// settings of this user.
     pub(crate) fn command(&self, program: &Path) -> Command {
         let mut command = Command::new(program);
         command.current_dir(&self.path);
@@ -68,7 +69,7 @@ impl Home {
         command
     }
 
-    /// Runs a program to its end; it must succeed.
+    /// Runs a program to its end. It must succeed.
     pub(crate) fn run(&self, program: &Path, args: &[&str]) -> io::Result<()> {
         let output = self.command(program).args(args).output()?;
         if output.status.success() {
@@ -86,7 +87,7 @@ impl Home {
 
 impl Drop for Home {
     fn drop(&mut self) {
-        // Left behind in the temporary folder at worst.
+        // At worst the folder is left in the temporary folder.
         let _ = fs::remove_dir_all(&self.path);
     }
 }
@@ -95,7 +96,7 @@ pub(crate) fn random() -> u64 {
     RandomState::new().build_hasher().finish()
 }
 
-/// The numbers of a user and of its group.
+/// Returns the numbers of a user and of its group.
 fn find_user(name: &str) -> io::Result<(u32, u32)> {
     let users = fs::read_to_string("/etc/passwd")?;
     let numbers = users.lines().find_map(|line| {

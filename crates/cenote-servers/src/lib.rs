@@ -1,9 +1,12 @@
-//! Real servers for tests: PostgreSQL, MariaDB, Redis and PgBouncer. Standard library only, since `cargo xtask` is built on it.
+//! Real servers for tests: PostgreSQL, MariaDB, Redis and PgBouncer. It uses the standard library
+//! only, because `cargo xtask` is built on it.
 //!
-//! `find` answers with a server to test *against*: the one that the environment names (`CENOTE_POSTGRES_URL`, `CENOTE_MYSQL_URL`,
-//! `CENOTE_REDIS_URL`, `CENOTE_PGBOUNCER_URL`), else the one on this machine's standard port if it lets us in, else a private one.
-//! `start` gives a private one to restart, kill or starve: on a free loopback port, with its data in a temporary folder, as the server's own
-//! user if we are root. A program that is missing is installed if we are root on Debian; otherwise the error says how to get it.
+//! `find` returns a server to test *against*. It takes the one that the environment names
+//! (`CENOTE_POSTGRES_URL`, `CENOTE_MYSQL_URL`, `CENOTE_REDIS_URL`, `CENOTE_PGBOUNCER_URL`), else
+//! the one on the standard port of this machine if it needs no password, else a private one.
+//! `start` returns a private server that a test may restart, kill or starve. It has a free loopback
+//! port and a temporary folder for its data, and as root it runs as the server's own user. As root
+//! on Debian a missing program is installed. Elsewhere the error says how to get it.
 //!
 //! ```
 //! use std::io::{BufRead, BufReader, Write};
@@ -26,8 +29,8 @@
 //! # Ok(()) } // stopped here, and its folder is gone
 //! ```
 //!
-//! What was started is stopped when its [`Server`] is dropped, and also when this process is killed or interrupted: a small watchdog process
-//! waits for that.
+//! A private server is stopped when its [`Server`] is dropped. If this process is killed or
+//! interrupted, a small watchdog process stops it.
 
 mod home;
 pub mod mariadb;

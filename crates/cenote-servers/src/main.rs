@@ -1,4 +1,5 @@
-//! Holds servers until its standard input ends or it is interrupted: a private one, or those that `cargo xtask test` would use.
+//! Runs a private server, or the servers that `cargo xtask test` would use, until its standard
+//! input ends or it is interrupted.
 
 use std::io;
 use std::process::ExitCode;
@@ -6,9 +7,10 @@ use std::process::ExitCode;
 use cenote_servers::{Server, find_all, mariadb, pgbouncer, postgres, redis};
 
 const USAGE: &str = "\
-usage: cenote-servers find                    what the tests are run against; private ones are held
+usage: cenote-servers find                    prints the servers that the tests use
        cenote-servers postgres | mariadb | redis
-       cenote-servers pgbouncer POSTGRES_URL  a private one, held; prints its URL and its folder";
+       cenote-servers pgbouncer POSTGRES_URL  runs a private server; prints its URL and folder
+Private servers run until standard input ends.";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();

@@ -20,17 +20,19 @@ pub(crate) const KIND: Kind = Kind {
 
 const PORT: u16 = 3306;
 
-/// `root`, no password, no database chosen: the one that the environment names, on the standard port, or a private one.
+/// Returns a server to test against, with user `root`, no password and no database chosen: the one
+/// that the environment names, the one on the standard port, or a private one.
 pub fn find() -> io::Result<Found> {
     Found::search(&KIND)
 }
 
-/// A private one: user `root`, no password, no database chosen. A commit survives a kill of its process, not one of the machine.
+/// Starts a private server with user `root`, no password and no database chosen. A commit survives
+/// a kill of the server, but not a crash of the machine.
 pub fn start() -> io::Result<Server> {
     start_with(&[])
 }
 
-/// A private one with these settings: `("max_connections", "5")`.
+/// Starts a private server with these settings, such as `("max_connections", "5")`.
 pub fn start_with(settings: &[Setting<'_>]) -> io::Result<Server> {
     let program = obtain("mariadbd", "mariadb-server", KIND.variable)?;
     let installer = obtain("mariadb-install-db", "mariadb-server", KIND.variable)?;
@@ -47,14 +49,15 @@ pub fn start_with(settings: &[Setting<'_>]) -> io::Result<Server> {
             ("datadir", data.as_str()),
             ("port", port.as_str()),
             ("bind-address", "127.0.0.1"),
-            // From the data folder: a path in a temporary folder may be too long for a socket.
+            // Relative to the data folder, because a path in a temporary folder may be too long for
+            // a socket.
             ("socket", "socket"),
             ("skip-name-resolve", "1"),
             ("innodb-log-file-size", "16M"),
             ("innodb-buffer-pool-size", "64M"),
-            // Each commit is given to the system, which need not bring it to the disk.
+            // Each commit goes to the system, which need not write it to the disk.
             ("innodb-flush-log-at-trx-commit", "2"),
-            // Quick to stop. What is left undone is done at the next start.
+            // For a quick stop. The next start does the work that is left.
             ("innodb-fast-shutdown", "2"),
         ];
         let mut args = vec!["--no-defaults".to_owned()];
@@ -73,7 +76,7 @@ pub fn start_with(settings: &[Setting<'_>]) -> io::Result<Server> {
     Server::start(home, recipe)
 }
 
-/// What we can do: long passwords, protocol 4.1, its way to log in, plugins for it.
+/// The client's capabilities: long passwords, protocol 4.1, its authentication, and plugins for it.
 const ABILITIES: u32 = 0x1 | 0x200 | 0x8000 | 0x8_0000;
 
 /// Starts a session without a password and ends it, as a client does.
@@ -96,13 +99,13 @@ fn greet(url: &Url<'_>) -> io::Result<Welcome> {
 
     let (number, mut answer) = read(&mut wire)?;
     if answer.first() == Some(&0xfe) {
-        // Another way to log in: an empty password is empty there too.
+        // The server asks for another way to log in. An empty password is empty there too.
         send(&mut wire, number.wrapping_add(1), &[])?;
         (_, answer) = read(&mut wire)?;
     }
     match answer.as_slice() {
         [0, ..] => {}
-        // 1045, access denied: the password is for the tests to give.
+        // 1045 is "access denied". The tests have the password.
         [0xff, 0x15, 0x04, ..] if url.password.is_some() => return Ok(Welcome::AsksPassword),
         [0xff, error @ ..] => return Err(refused(text(error))),
         _ => return Err(foreign()),
@@ -123,7 +126,7 @@ fn send(wire: &mut Wire, number: u8, body: &[u8]) -> io::Result<()> {
     wire.send(&[&[low, middle, high, number], body].concat())
 }
 
-/// An error without its number and its state, `#` and five letters.
+/// Returns the text of an error, without its number and its state (`#` and five letters).
 fn text(error: &[u8]) -> &[u8] {
     match error.get(2..).unwrap_or_default() {
         [b'#', _, _, _, _, _, text @ ..] => text,

@@ -1,4 +1,4 @@
-//! PgBouncer, in transaction mode, in front of a PostgreSQL.
+//! PgBouncer, in transaction mode, in front of a PostgreSQL server.
 
 use std::fs;
 use std::io;
@@ -14,7 +14,8 @@ use crate::url::Url;
 const NAME: &str = "PgBouncer";
 const VARIABLE: &str = "CENOTE_PGBOUNCER_URL";
 
-/// The one that the environment names, or else a private one in front of this PostgreSQL.
+/// Returns a PgBouncer to test against: the one that the environment names, else a private one in
+/// front of this PostgreSQL.
 pub fn find(postgres_url: &str) -> io::Result<Found> {
     match Found::in_environment(NAME, VARIABLE, postgres::greet)? {
         Some(found) => Ok(found),
@@ -22,12 +23,12 @@ pub fn find(postgres_url: &str) -> io::Result<Found> {
     }
 }
 
-/// A private one in front of this PostgreSQL. Whoever connects is the user of that URL.
+/// Starts a private one in front of this PostgreSQL. Every client becomes the user of that URL.
 pub fn start(postgres_url: &str) -> io::Result<Server> {
     start_with(postgres_url, &[])
 }
 
-/// A private one with these settings: `("default_pool_size", "5")`.
+/// Starts a private one with these settings, such as `("default_pool_size", "5")`.
 pub fn start_with(postgres_url: &str, settings: &[Setting<'_>]) -> io::Result<Server> {
     let program = obtain("pgbouncer", "pgbouncer", VARIABLE)?;
     let upstream = Url::parse(postgres_url)?;
@@ -64,10 +65,10 @@ fn configuration(upstream: &Url<'_>, port: u16, settings: &[Setting<'_>]) -> Str
         ("listen_addr", "127.0.0.1"),
         ("listen_port", port.as_str()),
         ("unix_socket_dir", ""),
-        // Whoever comes is let in, as the user above.
+        // Every client is let in, as the user above.
         ("auth_type", "any"),
         ("pool_mode", "transaction"),
-        // Drivers ask for it; PgBouncer does not know it.
+        // Drivers send this parameter, and PgBouncer does not know it.
         ("ignore_startup_parameters", "extra_float_digits"),
         ("max_client_conn", "1000"),
         ("default_pool_size", "20"),

@@ -22,17 +22,19 @@ pub(crate) const KIND: Kind = Kind {
 
 const PORT: u16 = 5432;
 
-/// A superuser, no password, the database `postgres`: the one that the environment names, on the standard port, or a private one.
+/// Returns a server to test against, with a superuser, no password and the database `postgres`: the
+/// one that the environment names, the one on the standard port, or a private one.
 pub fn find() -> io::Result<Found> {
     Found::search(&KIND)
 }
 
-/// A private one: user `postgres`, database `postgres`, no password. A commit survives a kill of its processes, not one of the machine.
+/// Starts a private server with user `postgres`, database `postgres` and no password. A commit
+/// survives a kill of the server, but not a crash of the machine.
 pub fn start() -> io::Result<Server> {
     start_with(&[])
 }
 
-/// A private one with these settings: `("max_connections", "5")`.
+/// Starts a private server with these settings, such as `("max_connections", "5")`.
 pub fn start_with(settings: &[Setting<'_>]) -> io::Result<Server> {
     let program = obtain("postgres", "postgresql", KIND.variable)?;
     let home = Home::new("postgres")?;
@@ -67,7 +69,8 @@ pub fn start_with(settings: &[Setting<'_>]) -> io::Result<Server> {
     Server::start(home, recipe)
 }
 
-/// One that was killed leaves a segment of shared memory behind: its lock file, which a good stop removes, names it.
+/// A killed server leaves a segment of shared memory behind. Its lock file names the segment; a
+/// server that stops in good order removes both.
 fn remove_segment(home: &Home) {
     let lock = fs::read_to_string(home.join("data/postmaster.pid")).unwrap_or_default();
     if let Some(segment) = lock
@@ -75,7 +78,7 @@ fn remove_segment(home: &Home) {
         .nth(6)
         .and_then(|line| line.split_whitespace().nth(1))
     {
-        // A few bytes stay until the next boot at worst.
+        // At worst a few bytes stay until the next boot.
         let _ = home.run(Path::new("ipcrm"), &["-m", segment]);
     }
 }
@@ -99,7 +102,7 @@ pub(crate) fn greet(url: &Url<'_>) -> io::Result<Welcome> {
         match (kind, message.as_slice()) {
             (b'R', [0, 0, 0, 0, ..]) => {}
             (b'R', _) => return Ok(Welcome::AsksPassword),
-            // Parameters, the key to cancel with, notices.
+            // Parameters, the key to cancel with, and notices.
             (b'S' | b'K' | b'N', _) => {}
             (b'Z', _) => break,
             (b'E', fields) => return Err(refused(text(fields))),
@@ -118,7 +121,7 @@ fn read(wire: &mut Wire) -> io::Result<(u8, Vec<u8>)> {
     Ok((kind, wire.read_message(length as usize)?))
 }
 
-/// The field `M` of an error: what it says to people.
+/// Returns the field `M` of an error, which is its text for people.
 fn text(fields: &[u8]) -> &[u8] {
     let mut fields = fields.split(|&byte| byte == 0);
     let text = fields.find_map(|field| field.strip_prefix(b"M"));

@@ -1,4 +1,4 @@
-//! Where the server programs are, and how to get them.
+//! Finds the server programs, and installs them.
 
 use std::env;
 use std::fs;
@@ -7,13 +7,13 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Where Debian keeps server programs that are not in everybody's path.
+/// Where Debian keeps server programs that are not in every user's path.
 const SERVER_PATHS: [&str; 3] = ["/usr/sbin", "/usr/local/sbin", "/usr/local/bin"];
 
-/// Each version of PostgreSQL has a folder of its own in here.
+/// It has a folder for each version of PostgreSQL.
 const POSTGRES_VERSIONS: &str = "/usr/lib/postgresql";
 
-/// A program by name, installed first if it is missing and we may.
+/// Finds a program by name. If it is missing and this process may, it installs the package first.
 pub(crate) fn obtain(name: &str, package: &str, variable: &str) -> io::Result<PathBuf> {
     if let Some(program) = find(name) {
         return Ok(program);
@@ -24,7 +24,8 @@ pub(crate) fn obtain(name: &str, package: &str, variable: &str) -> io::Result<Pa
         return Err(missing(name, &cure));
     }
     eprintln!("cenote-servers: `{name}` is missing: installing {package}");
-    // The lists may be missing or old: then they are fetched, and it is tried again.
+    // The package lists may be missing or old. Then they are fetched, and the install is tried
+    // again.
     let said = install(package).or_else(|_| {
         apt_get(&["update"])?;
         install(package)
@@ -49,7 +50,7 @@ fn find(name: &str) -> Option<PathBuf> {
     programs.find(|program| program.is_file())
 }
 
-/// The newest version first.
+/// Returns the folders with the newest version first.
 fn postgres_folders() -> Vec<PathBuf> {
     let Ok(entries) = fs::read_dir(POSTGRES_VERSIONS) else {
         return Vec::new();
@@ -72,7 +73,7 @@ fn install(package: &str) -> Result<(), String> {
     apt_get(&["install", "-y", "--no-install-recommends", package])
 }
 
-/// Waits its turn: others may be installing too.
+/// Runs `apt-get`. It waits for its turn, because other processes may be installing too.
 fn apt_get(args: &[&str]) -> Result<(), String> {
     let output = Command::new("apt-get")
         .args(["-q", "-o", "DPkg::Lock::Timeout=300"])

@@ -20,17 +20,19 @@ pub(crate) const KIND: Kind = Kind {
 
 const PORT: u16 = 6379;
 
-/// No password: the one that the environment names, on the standard port, or a private one.
+/// Returns a server to test against, without a password: the one that the environment names, the
+/// one on the standard port, or a private one.
 pub fn find() -> io::Result<Found> {
     Found::search(&KIND)
 }
 
-/// A private one, no password. A write survives a kill of its process, not one of the machine.
+/// Starts a private server without a password. A write survives a kill of the server, but not a
+/// crash of the machine.
 pub fn start() -> io::Result<Server> {
     start_with(&[])
 }
 
-/// A private one with these settings: `("maxclients", "5")`.
+/// Starts a private server with these settings, such as `("maxclients", "5")`.
 pub fn start_with(settings: &[Setting<'_>]) -> io::Result<Server> {
     let program = obtain("redis-server", "redis-server", KIND.variable)?;
     let args = |_: &Home, port: u16| {
@@ -39,10 +41,11 @@ pub fn start_with(settings: &[Setting<'_>]) -> io::Result<Server> {
             ("port", port.as_str()),
             ("bind", "127.0.0.1"),
             ("save", ""),
-            // Each write is given to the system before it is answered; the system need not bring it to the disk.
+            // Each write goes to the system before the reply. The system need not write it to the
+            // disk.
             ("appendonly", "yes"),
             ("appendfsync", "no"),
-            // How often it looks whether it was asked to stop.
+            // How often per second it looks for a request to stop.
             ("hz", "100"),
         ];
         let all = own.iter().chain(settings);
@@ -58,7 +61,7 @@ pub fn start_with(settings: &[Setting<'_>]) -> io::Result<Server> {
         url: ("redis://", ""),
         clean_up: |_| {},
     };
-    // It needs no user of its own, only not to be root.
+    // It must not be root, and needs no user of its own.
     Server::start(Home::new("nobody")?, recipe)
 }
 

@@ -1,4 +1,4 @@
-//! Which server to test against: named, there, or started for it.
+//! Chooses the server to test against: a named one, one that runs already, or a private one.
 
 use std::env;
 use std::fmt;
@@ -9,7 +9,7 @@ use crate::url::Url;
 use crate::wire::Welcome;
 use crate::{mariadb, pgbouncer, postgres, redis};
 
-/// One kind of server: where it is looked for, and how.
+/// One kind of server, and where and how to look for it.
 pub(crate) struct Kind {
     pub(crate) name: &'static str,
     pub(crate) variable: &'static str,
@@ -18,10 +18,10 @@ pub(crate) struct Kind {
     pub(crate) start: fn() -> io::Result<Server>,
 }
 
-/// A first word with the server: how it receives us, or why not.
+/// Connects once, and returns how the server receives a client.
 pub(crate) type Greet = fn(&Url<'_>) -> io::Result<Welcome>;
 
-/// A server to test against. Dropping it stops the server if it was started for this.
+/// A server to test against. Dropping it stops a private server.
 #[derive(Debug)]
 pub struct Found {
     name: &'static str,
@@ -32,17 +32,17 @@ pub struct Found {
 }
 
 impl Found {
-    /// How a client reaches it.
+    /// Returns the URL for clients.
     pub fn url(&self) -> &str {
         &self.url
     }
 
-    /// The environment variable that names such a server.
+    /// Returns the environment variable that names such a server.
     pub fn variable(&self) -> &'static str {
         self.variable
     }
 
-    /// The server itself, if it was started for this.
+    /// Returns the server itself, if it is private.
     pub fn private(&self) -> Option<&Server> {
         self.private.as_ref()
     }
@@ -73,7 +73,7 @@ impl Found {
         Ok(Self::private_one(kind.name, kind.variable, &why, server))
     }
 
-    /// One that is named must be there: another one would not be what was asked for.
+    /// A named server must be there. Any other server would not be the one that was asked for.
     pub(crate) fn in_environment(
         name: &'static str,
         variable: &'static str,
@@ -113,18 +113,18 @@ impl Found {
     }
 }
 
-/// What it is and where it was found. Without the URL, which may hold a password.
+/// Shows the kind and the place, but not the URL, which may have a password.
 impl fmt::Display for Found {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.name, self.whence)
     }
 }
 
-/// One of each kind: PostgreSQL, MariaDB, Redis, and PgBouncer in front of the first.
+/// Finds one of each kind: PostgreSQL, MariaDB, Redis, and PgBouncer in front of the first.
 pub fn find_all() -> io::Result<Vec<Found>> {
     let postgres = postgres::find()?;
     let pgbouncer = pgbouncer::find(postgres.url())?;
-    // PgBouncer stands first: it is stopped before what it stands on.
+    // PgBouncer is first, so that it is stopped before the server behind it.
     Ok(vec![pgbouncer, postgres, mariadb::find()?, redis::find()?])
 }
 

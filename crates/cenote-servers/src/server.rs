@@ -15,24 +15,25 @@ use crate::watchdog::Watchdog;
 /// A cold start on a loaded machine takes a few seconds.
 const START_LIMIT: Duration = Duration::from_secs(60);
 
-/// Who has not stopped by then is killed.
+/// A server that has not stopped by then is killed.
 const STOP_LIMIT: Duration = Duration::from_secs(20);
 
-/// Below what the system hands out, so that nobody is given the port while the server is down.
+/// Below the range from which the system chooses ports, so that no other program gets the port
+/// while the server is down.
 const PORTS: std::ops::Range<u16> = 12_000..32_000;
 
-/// How to run a server, and how to talk to the process.
+/// How to start and stop a server program.
 pub(crate) struct Recipe<'a> {
     pub(crate) program: PathBuf,
-    /// Its arguments, for a port.
+    /// Returns the arguments for a port.
     pub(crate) args: &'a dyn Fn(&Home, u16) -> io::Result<Vec<String>>,
-    /// What its log says once it can be reached.
+    /// The text in its log that shows that clients can connect.
     pub(crate) ready: &'static str,
     /// The signal that asks it to stop, without `SIG`.
     pub(crate) stop: &'static str,
-    /// The URL up to its host, and after its port.
+    /// The URL before its host, and after its port.
     pub(crate) url: (&'a str, &'a str),
-    /// What is to be done when it was stopped for good.
+    /// Called after the server was stopped for good.
     pub(crate) clean_up: fn(&Home),
 }
 
@@ -47,13 +48,13 @@ pub struct Server {
     port: u16,
     clean_up: fn(&Home),
     child: Option<Child>,
-    // The folder goes before the watchdog, which would remove it otherwise.
+    // The folder is dropped before the watchdog, which would remove it otherwise.
     home: Home,
     watchdog: Watchdog,
 }
 
 impl Server {
-    /// Starts it on a free port; on another one if somebody was quicker.
+    /// Starts it on a free port. If another program takes that port first, it tries another one.
     pub(crate) fn start(home: Home, recipe: Recipe<'_>) -> io::Result<Self> {
         let mut server = Self {
             args: Vec::new(),
@@ -86,33 +87,34 @@ impl Server {
         Ok(())
     }
 
-    /// How a client reaches it.
+    /// Returns the URL for clients.
     pub fn url(&self) -> &str {
         &self.url
     }
 
-    /// Where it listens: the same for its whole life.
+    /// Returns its address. It does not change.
     pub fn addr(&self) -> SocketAddr {
         (Ipv4Addr::LOCALHOST, self.port).into()
     }
 
-    /// The number of its process, while it runs.
+    /// Returns the number of its process, while it runs.
     pub fn pid(&self) -> Option<u32> {
         self.child.as_ref().map(Child::id)
     }
 
-    /// Its folder: `data` is in it, and `log`.
+    /// Returns its folder, with `data` and `log` in it.
     pub fn folder(&self) -> &Path {
         self.home.path()
     }
 
-    /// What it has said since it was started last.
+    /// Returns its log since its last start.
     pub fn log(&self) -> String {
         let log = fs::read(self.home.join("log")).unwrap_or_default();
         String::from_utf8_lossy(&log).into_owned()
     }
 
-    /// Stops it in good order: clients are told. Its data and its port stay. One that is stopped stays stopped.
+    /// Stops it in good order, so that its clients are told. Its data and its port stay. A stopped
+    /// server stays stopped.
     pub fn stop(&mut self) -> io::Result<()> {
         if let Some(pid) = self.running() {
             signal(self.stop, &[pid])?;
@@ -123,10 +125,11 @@ impl Server {
         self.ended()
     }
 
-    /// Kills it and all its processes at once, as a crash does. What it had acknowledged is there after a restart.
+    /// Kills it and all its processes at once, as a crash does. After a restart all data is there
+    /// that it had acknowledged.
     pub fn kill(&mut self) -> io::Result<()> {
         if let Some(pid) = self.running() {
-            // Held first, so that it starts no process that we do not know.
+            // Stopped first, so that it cannot start more processes.
             signal("STOP", &[pid])?;
             wait_until(STOP_LIMIT, || is_still(pid));
             let all = [children(pid), vec![pid]].concat();
@@ -136,7 +139,7 @@ impl Server {
         self.ended()
     }
 
-    /// Starts it again, on the same port and with the same data; stops it before if it runs.
+    /// Starts it again on the same port and with the same data. A running server is stopped first.
     pub fn restart(&mut self) -> io::Result<()> {
         self.stop()?;
         self.run()
@@ -150,13 +153,14 @@ impl Server {
         Ok(())
     }
 
-    /// Starts the process and waits until it can be reached.
+    /// Starts the process and waits until clients can connect.
     fn run(&mut self) -> io::Result<()> {
         let log = File::create(self.home.join("log"))?;
         let mut command = self.home.command(&self.program);
         command.args(&self.args).stdin(Stdio::null());
         command.stdout(log.try_clone()?).stderr(log);
-        // An interrupt from the keyboard is for us: we stop it, or the watchdog does.
+        // An interrupt from the keyboard must not reach the server: this process or the watchdog
+        // stops it.
         let child = command.process_group(0).spawn()?;
         let pid = child.id();
         self.child = Some(child);
@@ -183,7 +187,8 @@ impl Server {
         ))
     }
 
-    /// The number of the process. One that has ended is asked after, and its number is not used again: it may be another's by now.
+    /// Returns the number of the process if it runs. The number of an ended process is never used,
+    /// because it may belong to another process by now.
     fn running(&mut self) -> Option<u32> {
         let child = self.child.as_mut()?;
         matches!(child.try_wait(), Ok(None)).then(|| child.id())
@@ -193,7 +198,8 @@ impl Server {
 impl Drop for Server {
     fn drop(&mut self) {
         if let Err(error) = self.stop() {
-            // A destructor cannot return it, and a server left behind must not go unseen.
+            // A destructor cannot return an error, and a server that is left behind must not go
+            // unseen.
             eprintln!("cenote-servers: {} was not stopped: {error}", self.url);
         }
         (self.clean_up)(&self.home);

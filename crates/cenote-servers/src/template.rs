@@ -1,4 +1,5 @@
-//! Data folders made once: the first start of a server makes one and packs it, later ones unpack it. It stays in the temporary folder.
+//! Data folders that are made once. The first start of a server makes one and packs it, and later
+//! starts unpack it. The packed folder stays in the temporary folder.
 
 use std::env;
 use std::fs;
@@ -9,23 +10,26 @@ use std::path::{Path, PathBuf};
 
 use crate::home::{Home, random};
 
-/// Makes `data` in this home: by unpacking, or else with this program. The arguments are all that decide what is in it.
+/// Makes `data` in this home: it unpacks a packed folder, or runs this program. The arguments alone
+/// decide the contents.
 pub(crate) fn fill(home: &Home, program: &Path, args: &[&str]) -> io::Result<()> {
     let packed = packed(home, program, args)?;
     let tar = Path::new("tar");
-    // One of somebody else could hold anything.
+    // A file of another user could contain anything.
     let ours = fs::metadata(&packed).is_ok_and(|it| it.is_file() && it.uid() == home.uid());
     if ours {
         return home.run(tar, &["-xf", &packed.to_string_lossy()]);
     }
     home.run(program, args)?;
-    // Under another name until it is whole. Two who do this at once make the same thing.
+    // It has another name until it is complete. Two processes that do this at the same time write
+    // the same contents.
     let partial = packed.with_extension(format!("{:016x}", random()));
     home.run(tar, &["-cSf", &partial.to_string_lossy(), "data"])?;
     fs::rename(partial, packed)
 }
 
-/// Named after what it depends on: another version of the program, other arguments or another user make another one.
+/// The name depends on the version of the program, the arguments and the user, so that each
+/// combination has a folder of its own.
 fn packed(home: &Home, program: &Path, args: &[&str]) -> io::Result<PathBuf> {
     let file = fs::metadata(fs::canonicalize(program)?)?;
     let mut hash = DefaultHasher::new();

@@ -1,4 +1,5 @@
-//! A small reading of URLs: `scheme://user:password@host:port/path?query`, of which only the host must be there.
+//! A small parser of URLs: `scheme://user:password@host:port/path?query`. Only the host is
+//! required.
 
 use std::io;
 
@@ -8,13 +9,13 @@ pub(crate) struct Url<'a> {
     pub(crate) password: Option<&'a str>,
     pub(crate) host: &'a str,
     pub(crate) port: Option<u16>,
-    /// Without its first slash.
+    /// The path without its first slash.
     pub(crate) path: &'a str,
 }
 
 impl<'a> Url<'a> {
     pub(crate) fn parse(url: &'a str) -> io::Result<Self> {
-        // The URL itself may hold a password: it is not shown.
+        // The error does not show the URL, which may have a password.
         let wrong = |what| io::Error::new(io::ErrorKind::InvalidInput, what);
         let rest = url.split_once("://").map(|(_, rest)| rest);
         let rest = rest.ok_or_else(|| wrong("a URL without `://`"))?;

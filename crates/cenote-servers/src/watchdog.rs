@@ -1,6 +1,8 @@
-//! A small process that cleans up after us if we cannot: killed, interrupted, or gone without a destructor.
+//! A small process that cleans up if this process cannot: after a kill, an interrupt, or an exit
+//! without destructors.
 //!
-//! It reads from a pipe that only we hold. The system closes it with us, however we end. It has a process group of its own, so that an
+//! It reads from a pipe whose other end only this process holds. The system closes that end when
+//! this process ends, however it ends. The watchdog has a process group of its own, so that an
 //! interrupt from the keyboard does not reach it.
 
 use std::io::{self, Write};
@@ -8,7 +10,8 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-/// Each line says which process runs now; an empty one that none does. `done` ends the watch. The end of the pipe is the alarm.
+/// Each line names the process that runs now. An empty line says that none does, and `done` ends
+/// the watch. The end of the pipe means that the owner is gone.
 const WATCH: &str = r#"
 pid=
 while read -r line; do
@@ -16,7 +19,7 @@ while read -r line; do
     [ "$pid" = done ] && exit
 done
 if [ -n "$pid" ]; then
-    # Whoever inherits the dead may take a while to bury them.
+    # The process that inherits a zombie may take a while to reap it.
     gone() { ! kill -s 0 "$pid" || grep -q '^State:.Z' "/proc/$pid/status"; }
     kill -s "$1" "$pid"
     for _ in $(seq 100); do
@@ -32,7 +35,8 @@ rm -rf -- "$2"
 pub(crate) struct Watchdog(Child);
 
 impl Watchdog {
-    /// If we go, the process that was named last is sent the signal, and the folder is removed.
+    /// Starts the watchdog. If this process ends, the watchdog sends the signal to the last named
+    /// process and removes the folder.
     pub(crate) fn new(signal: &str, folder: &Path) -> io::Result<Self> {
         let mut shell = Command::new("sh");
         shell.args(["-c", WATCH, "watchdog", signal]).arg(folder);
@@ -59,7 +63,7 @@ impl Watchdog {
 
 impl Drop for Watchdog {
     fn drop(&mut self) {
-        // If it is gone there is nobody to send home.
+        // An error means that the watchdog is gone already.
         let _ = self.tell("done");
         let _ = self.0.wait();
     }

@@ -1,4 +1,4 @@
-//! A first word with a server over TCP: connect, send, read, all within a limit.
+//! The first messages with a server over TCP: connect, send and read, all within a time limit.
 
 use std::io::{self, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use crate::url::Url;
 
-/// A server that is there answers in milliseconds.
+/// A running server answers in milliseconds.
 const LIMIT: Duration = Duration::from_secs(3);
 
-/// No first word is longer: who says so speaks something else.
+/// No first message is longer. A longer one is of another protocol.
 const LONGEST: usize = 64 * 1024;
 
-/// How a server received us.
+/// How a server receives a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Welcome {
     LetIn,
@@ -48,7 +48,7 @@ impl Wire {
         Ok(bytes)
     }
 
-    /// A message of a length that the server named.
+    /// Reads a message whose length the server has sent.
     pub(crate) fn read_message(&mut self, length: usize) -> io::Result<Vec<u8>> {
         if length > LONGEST {
             return Err(foreign());
@@ -59,7 +59,7 @@ impl Wire {
     }
 }
 
-/// What answers there is another kind of server.
+/// The error for another kind of server.
 pub(crate) fn foreign() -> io::Error {
     io::Error::new(
         io::ErrorKind::InvalidData,
@@ -67,7 +67,7 @@ pub(crate) fn foreign() -> io::Error {
     )
 }
 
-/// The server's own words.
+/// An error with the server's own text.
 pub(crate) fn refused(said: &[u8]) -> io::Error {
     let said = String::from_utf8_lossy(said).trim().to_owned();
     io::Error::new(io::ErrorKind::PermissionDenied, said)

@@ -1,10 +1,10 @@
-//! The ambient transaction: every `&db` in its future is part of it, without being passed along.
+//! The ambient transaction: every `&db` in its future is part of it.
 
 use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use cenote::Scope;
+use cenote::scope::Scope;
 use sqlx::Error;
 
 use crate::db::Db;
@@ -13,8 +13,126 @@ use crate::error::from_bind;
 use crate::lease::Lease;
 use crate::transaction::TransactionOptions;
 
-/// Runs `work` in a transaction on `lease`, in a scope of its own.
-pub(crate) async fn run<DB, Fut, T, E>(
+impl<DB: Dialect> Db<DB> {
+    /// Runs `work` in a transaction, which is committed after `Ok`, and rolled back after an error,
+    /// a panic or a drop.
+    ///
+    /// Every `&db` of this database in `work`, and in the functions that it calls, is part of the
+    /// transaction. A transaction inside it is a savepoint. Two statements at the same time wait
+    /// for each other. A spawned task is *not* part of the transaction: pass it [`Scope::current`],
+    /// and [`run`](Scope::run) its work in that scope.
+    ///
+    /// ```
+    /// # #[cfg(feature = "sqlite")]
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use cenote_sqlx::Db;
+    ///
+    /// let db = Db::sqlite("sqlite::memory:?cenote.max_size=1").build()?;
+    /// sqlx::query("CREATE TABLE t (a INTEGER)").execute(&db).await?;
+    /// let failed: Result<(), sqlx::Error> = db.transaction(async || {
+    ///     sqlx::query("INSERT INTO t VALUES (1)").execute(&db).await?;
+    ///     Err(sqlx::Error::RowNotFound)
+    /// }).await;
+    /// assert!(failed.is_err());
+    /// let rows: i64 = sqlx::query_scalar("SELECT count(*) FROM t").fetch_one(&db).await?;
+    /// assert_eq!(rows, 0);
+    /// # Ok(()) }
+    /// # #[cfg(not(feature = "sqlite"))] fn main() {}
+    /// ```
+    ///
+    /// # Cancel safety
+    /// Dropping this future drops `work` and rolls back. If it is dropped during the commit, the
+    /// transaction may be committed or rolled back.
+    #[track_caller]
+    pub fn transaction<F, Fut, T, E>(&self, work: F) -> impl Future<Output = Result<T, E>>
+    where
+        F: FnOnce() -> Fut,
+        Fut: Future<Output = Result<T, E>>,
+        E: From<Error>,
+    {
+        self.transaction_with(TransactionOptions::new(), work)
+    }
+
+    /// Runs `work` in a transaction with options, like [`transaction`](Db::transaction).
+    ///
+    /// ```
+    /// # #[cfg(feature = "sqlite")]
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let db = cenote_sqlx::Db::sqlite("sqlite::memory:").max_size(1).build()?;
+    /// use cenote_sqlx::TransactionOptions;
+    ///
+    /// let options = TransactionOptions::new().read_only();
+    /// let read = async || sqlx::query_scalar::<_, i64>("SELECT 1").fetch_one(&db).await;
+    /// assert_eq!(db.transaction_with(options, read).await?, 1);
+    /// # Ok(()) }
+    /// # #[cfg(not(feature = "sqlite"))] fn main() {}
+    /// ```
+    ///
+    /// # Cancel safety
+    /// As [`transaction`](Db::transaction).
+    #[track_caller]
+    pub fn transaction_with<F, Fut, T, E>(
+        &self,
+        options: TransactionOptions,
+        work: F,
+    ) -> impl Future<Output = Result<T, E>>
+    where
+        F: FnOnce() -> Fut,
+        Fut: Future<Output = Result<T, E>>,
+        E: From<Error>,
+    {
+        let acquiring = self.acquire_for(options);
+        async move { run(self, acquiring.await?, &options, work).await }
+    }
+
+    /// Returns whether the caller is in a transaction of this database. The server is not asked.
+    ///
+    /// A transaction that SQL text began (`BEGIN` through `&db`, in a scope) counts too. Not
+    /// noticed are transactions of functions on the server and of `&mut *lease`, and transactions
+    /// that the server ended by itself, as MySQL does at each `CREATE` or `ALTER`.
+    ///
+    /// ```
+    /// # #[cfg(feature = "sqlite")]
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let db = cenote_sqlx::Db::sqlite("sqlite::memory:").max_size(1).build()?;
+    /// assert!(!db.in_transaction());
+    /// let inside = db.transaction(async || Ok::<_, sqlx::Error>(db.in_transaction())).await?;
+    /// assert!(inside);
+    /// # Ok(()) }
+    /// # #[cfg(not(feature = "sqlite"))] fn main() {}
+    /// ```
+    pub fn in_transaction(&self) -> bool {
+        let Some(scope) = Scope::current() else {
+            return false;
+        };
+        match scope.peek(self.pool()) {
+            Some(bound) => bound.is_in_transaction(),
+            // The connection is in use and cannot be asked. It is pinned because of a transaction
+            // or of a changed session.
+            None => scope.is_pinned(self.pool()),
+        }
+    }
+
+    /// Returns the connection that is pinned in this scope, without acquiring one. Returns `None`
+    /// if there is none, or if it is in use.
+    ///
+    /// ```
+    /// # #[cfg(feature = "sqlite")]
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let db = cenote_sqlx::Db::sqlite("sqlite::memory:").max_size(1).build()?;
+    /// assert!(db.peek().is_none());
+    /// let inside = db.transaction(async || Ok::<_, sqlx::Error>(db.peek().is_some())).await?;
+    /// assert!(inside);
+    /// # Ok(()) }
+    /// # #[cfg(not(feature = "sqlite"))] fn main() {}
+    /// ```
+    pub fn peek(&self) -> Option<Lease<DB>> {
+        Scope::current()?.peek(self.pool()).map(Lease::new)
+    }
+}
+
+/// Runs `work` in a transaction on `lease`, in a new scope.
+async fn run<DB, Fut, T, E>(
     db: &Db<DB>,
     mut lease: Lease<DB>,
     options: &TransactionOptions,
@@ -34,12 +152,13 @@ where
     Ok(value)
 }
 
-/// A transaction that is seated in a scope. Dropped before its end, it is rolled back.
+/// A transaction whose connection is pinned in a scope. If it is dropped before it has ended, it is
+/// rolled back.
 struct Open<'a, DB: Dialect> {
     db: &'a Db<DB>,
     scope: Scope,
     depth: usize,
-    /// Does the connection stay with a scope around this one?
+    /// Whether the connection is pinned in an outer scope, and so stays there.
     stays: bool,
     doom: Arc<AtomicBool>,
     over: bool,
@@ -52,7 +171,7 @@ impl<'a, DB: Dialect> Open<'a, DB> {
         let scope = Scope::nested();
         if let Some(bound) = lease.let_go() {
             let seated = scope.adopt(db.pool(), bound);
-            debug_assert!(seated.is_ok(), "a new scope has a free seat");
+            debug_assert!(seated.is_ok(), "bug: a new scope has a pinned lease");
         }
         Self {
             db,
@@ -64,7 +183,7 @@ impl<'a, DB: Dialect> Open<'a, DB> {
         }
     }
 
-    /// Commits or rolls back, once whatever still uses the connection is done.
+    /// Waits until the connection is not in use, and commits or rolls back.
     async fn close(&mut self, commit: bool) -> Result<(), Error> {
         let bound = self.scope.run(self.db.pool().bind()).await;
         let mut bound = bound.map_err(from_bind)?;
@@ -73,7 +192,7 @@ impl<'a, DB: Dialect> Open<'a, DB> {
         } else {
             bound.roll_back(self.depth).await
         };
-        // A commit that the database refused leaves the transaction open: it is rolled back on the way out.
+        // A transaction whose commit failed may still be open. `drop` rolls it back.
         self.over = closed.is_ok();
         closed
     }
@@ -84,7 +203,8 @@ impl<DB: Dialect> Drop for Open<'_, DB> {
         if !self.over {
             match self.scope.peek(self.db.pool()) {
                 Some(mut bound) => bound.abandon(self.depth, self.stays),
-                // Something that outlives the transaction holds the connection: it ends there, and what is around must not go on.
+                // A row stream that outlives the transaction holds the connection, so that it
+                // cannot be rolled back now. The outer transaction must not go on.
                 None => self.doom.store(true, Ordering::Release),
             }
         }

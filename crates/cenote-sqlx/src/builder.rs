@@ -1,4 +1,5 @@
-//! The builder: a URL or options, credentials, settings, and everything that can be set on a pool.
+//! The builder: a URL or sqlx's options, credentials, session settings, and the settings of the
+//! pool.
 
 use std::error::Error as StdError;
 use std::fmt;
@@ -7,10 +8,12 @@ use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cenote::{Config, ConfigError, IdleOrder, Nested, OnOpenError, Pool, WarmUp};
-use sqlx::Error;
+use cenote::config::{IdleOrder, Nested, OnOpenError, OrOff, WarmUp};
+use cenote::{Config, Pool};
 use tokio::sync::Mutex;
 
+use crate::build_error::BuildError;
+use crate::credentials::Credentials;
 use crate::db::Db;
 use crate::dialect::{Dialect, Options};
 use crate::manager::Sql;
@@ -18,12 +21,60 @@ use crate::template::{AskCredentials, Reset, Template};
 use crate::url;
 use crate::writer::Writer;
 
-/// Builds a [`Db`]. Building opens nothing.
+/// Builds a [`Db`]. Building opens no connection.
+///
+/// There is one setter for each field of [`Config`]. A setter for something that can be off takes
+/// `None`.
+///
+/// ```
+/// # #[cfg(feature = "postgres")] fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use std::time::Duration;
+/// use cenote::config::{IdleOrder, Nested, OnOpenError, WarmUp};
+/// use cenote_sqlx::{Db, Reset};
+///
+/// let db = Db::postgres("postgres://app@localhost/shop")
+///     .name("shop")
+///     .max_size(20)
+///     .min_size(2)
+///     .min_idle(1)
+///     .acquire_timeout(Duration::from_secs(3))
+///     .open_timeout(Duration::from_secs(5))
+///     .max_opening(2)
+///     .on_open_error(OnOpenError::Retry)
+///     .idle_timeout(None)
+///     .max_lifetime(Duration::from_secs(600))
+///     .lifetime_jitter(0.2)
+///     .max_uses(10_000)
+///     .check_after_idle(Duration::from_secs(10))
+///     .check_on_return(false)
+///     .check_timeout(Duration::from_secs(1))
+///     .clean_timeout(Duration::from_secs(2))
+///     .close_timeout(Duration::from_secs(2))
+///     .heartbeat_interval(None)
+///     .upkeep_interval(Duration::from_secs(20))
+///     .leak_after(Duration::from_secs(60))
+///     .stuck_after(Duration::from_secs(10))
+///     .idle_order(IdleOrder::Oldest)
+///     .max_waiters(None)
+///     .nested(Nested::Deny)
+///     .warm_up(WarmUp::BestEffort)
+///     .probes(2)
+///     .setting("SET statement_timeout = '5s'")
+///     .reset(Reset::Always)
+///     .cancel_on_server(false)
+///     .build()?;
+/// let config = db.pool().config();
+/// assert_eq!((config.name.as_deref(), config.max_size), (Some("shop"), 20));
+/// assert_eq!((config.idle_timeout, config.max_uses), (None, Some(10_000)));
+/// assert_eq!(db.pool().status().opened, 0);
+/// # Ok(()) }
+/// # #[cfg(not(feature = "postgres"))] fn main() {}
+/// ```
 #[must_use = "a builder does nothing until `build`"]
 pub struct Builder<DB: Dialect> {
     source: Source<DB>,
     draft: Draft,
-    dress: Option<Box<Dress<DB>>>,
+    customize: Option<Box<Customize<DB>>>,
     credentials: Option<Box<AskCredentials>>,
     settings: Vec<String>,
     reset: Reset,
@@ -35,25 +86,25 @@ enum Source<DB: Dialect> {
     Options(Options<DB>),
 }
 
-type Dress<DB> = dyn FnOnce(cenote::Builder<Sql<DB>>) -> cenote::Builder<Sql<DB>>;
+type Customize<DB> = dyn FnOnce(cenote::Builder<Sql<DB>>) -> cenote::Builder<Sql<DB>>;
 
-/// What a dialect may still change.
+/// The part of a builder that a dialect reads and may change.
 #[doc(hidden)]
 #[derive(Debug, Default)]
 pub struct Draft {
     /// The settings of the pool.
     pub config: Config,
-    /// Do the options come from a URL, which cannot say everything?
+    /// Whether the options come from a URL, which cannot express all of them.
     pub from_url: bool,
-    /// Does the URL say that connections share one cache?
+    /// Whether the URL says that connections share one cache.
     pub shared: bool,
-    /// Is there a proxy between, which lends server connections by the transaction?
+    /// Whether a proxy lends server connections by the transaction.
     pub pooled: bool,
-    /// Does the database last only as long as a connection to it?
+    /// Whether the database is lost with its last connection.
     pub fleeting: bool,
 }
 
-/// One setter per field of [`Config`], and the same by the name that a URL gives.
+/// Writes one setter per field of [`Config`], and the function that a URL sets them with.
 macro_rules! settings {
     ($($field:ident: $type:ty;)*) => {
         impl<DB: Dialect> Builder<DB> {$(
@@ -66,15 +117,15 @@ macro_rules! settings {
 
         fn set_by_name(config: &mut Config, name: &str, from: &Config) {
             match name {
+                "name" => config.name = from.name.clone(),
                 $(stringify!($field) => config.$field = from.$field.clone(),)*
-                _ => unreachable!("bug: the config knows a field that has no setter: {name}"),
+                _ => unreachable!("bug: the config has a field without a setter: {name}"),
             }
         }
     };
 }
 
 settings! {
-    name: String;
     max_size: usize;
     min_size: usize;
     min_idle: usize;
@@ -85,7 +136,7 @@ settings! {
     idle_timeout: impl Into<Option<Duration>>;
     max_lifetime: impl Into<Option<Duration>>;
     lifetime_jitter: f64;
-    max_uses: u64;
+    max_uses: impl OrOff<u64>;
     check_after_idle: impl Into<Option<Duration>>;
     check_on_return: bool;
     check_timeout: Duration;
@@ -96,7 +147,7 @@ settings! {
     leak_after: impl Into<Option<Duration>>;
     stuck_after: Duration;
     idle_order: IdleOrder;
-    max_waiters: usize;
+    max_waiters: impl OrOff<usize>;
     nested: Nested;
     warm_up: WarmUp;
     probes: usize;
@@ -119,7 +170,7 @@ impl<DB: Dialect> Builder<DB> {
                 from_url,
                 ..Draft::default()
             },
-            dress: None,
+            customize: None,
             credentials: None,
             settings: Vec::new(),
             reset: Reset::default(),
@@ -127,22 +178,74 @@ impl<DB: Dialect> Builder<DB> {
         }
     }
 
-    /// Takes all settings of the pool from `config`. Those in the URL (`?cenote.max_size=20`) come last and win.
+    /// Sets [`Config::name`].
+    pub fn name(mut self, name: impl Into<String>) -> Self {
+        self.draft.config.name = Some(name.into());
+        self
+    }
+
+    /// Takes all settings of the pool from `config`. Settings in the URL (`?cenote.max_size=20`)
+    /// override them.
+    ///
+    /// ```
+    /// # #[cfg(feature = "sqlite")] fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use cenote::Config;
+    /// use cenote_sqlx::Db;
+    ///
+    /// let config = Config { max_size: 3, min_idle: 1, ..Config::default() };
+    /// let db = Db::sqlite("sqlite://shop.db?cenote.max_size=7").config(config).build()?;
+    /// assert_eq!(db.pool().status().max_size, 7);
+    /// # Ok(()) }
+    /// # #[cfg(not(feature = "sqlite"))] fn main() {}
+    /// ```
     pub fn config(mut self, config: Config) -> Self {
         self.draft.config = config;
         self
     }
 
-    /// Sets what is not data: observers, hooks, a breaker.
+    /// Changes the builder of the pool: adds observers, hooks or a breaker, which are not data.
+    ///
+    /// ```
+    /// # #[cfg(feature = "sqlite")]
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use cenote::breaker::{BreakerState, ConsecutiveFailures};
+    /// use cenote_sqlx::Db;
+    ///
+    /// let db = Db::sqlite("sqlite://not/there.db")
+    ///     .pool(|pool| pool.breaker(ConsecutiveFailures::new(1)))
+    ///     .build()?;
+    /// assert!(db.acquire().await.is_err());
+    /// assert_eq!(db.pool().breaker().state(), BreakerState::Inactive);
+    /// # Ok(()) }
+    /// # #[cfg(not(feature = "sqlite"))] fn main() {}
+    /// ```
     pub fn pool(
         mut self,
-        dress: impl FnOnce(cenote::Builder<Sql<DB>>) -> cenote::Builder<Sql<DB>> + 'static,
+        customize: impl FnOnce(cenote::Builder<Sql<DB>>) -> cenote::Builder<Sql<DB>> + 'static,
     ) -> Self {
-        self.dress = Some(Box::new(dress));
+        self.customize = Some(Box::new(customize));
         self
     }
 
-    /// Asks `provider` for user and password whenever a connection is opened: for secrets that rotate.
+    /// Asks `provider` for the user and the password whenever a connection is opened. Use it for
+    /// secrets that change while the program runs.
+    ///
+    /// ```
+    /// # #[cfg(feature = "postgres")]
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use cenote_sqlx::{Credentials, Db};
+    ///
+    /// let db = Db::postgres("postgres://127.0.0.1:1/shop")
+    ///     .credentials(|| async { Err::<Credentials, _>("the vault is sealed") })
+    ///     .build()?;
+    /// let error = db.acquire().await.unwrap_err();
+    /// assert!(error.to_string().contains("the vault is sealed"));
+    /// # Ok(()) }
+    /// # #[cfg(not(feature = "postgres"))] fn main() {}
+    /// ```
+    ///
+    /// # Cancel safety
+    /// The pool drops the future of `provider` when the open takes longer than `open_timeout`.
     pub fn credentials<F, Fut, E>(mut self, provider: F) -> Self
     where
         F: Fn() -> Fut + Send + Sync + 'static,
@@ -156,53 +259,84 @@ impl<DB: Dialect> Builder<DB> {
         self
     }
 
-    /// Runs `sql` on every connection after it was opened, and again after every reset. More than one is run in order.
+    /// Runs `sql` on every connection after it was opened and after every reset. Several settings
+    /// run in the order in which they were added.
+    ///
+    /// ```
+    /// # #[cfg(feature = "sqlite")]
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use cenote_sqlx::Db;
+    ///
+    /// let db = Db::sqlite("sqlite::memory:").max_size(1).setting("PRAGMA cache_size = -8000").build()?;
+    /// let size: i64 = sqlx::query_scalar("PRAGMA cache_size").fetch_one(&db).await?;
+    /// assert_eq!(size, -8000);
+    /// # Ok(()) }
+    /// # #[cfg(not(feature = "sqlite"))] fn main() {}
+    /// ```
     pub fn setting(mut self, sql: impl Into<String>) -> Self {
         self.settings.push(sql.into());
         self
     }
 
-    /// What is done about session state before a connection is lent again. Default [`Reset::IfDirty`].
+    /// Sets how session state is undone before a connection is lent again. Default
+    /// [`Reset::IfDirty`].
     pub fn reset(mut self, reset: Reset) -> Self {
         self.reset = reset;
         self
     }
 
-    /// May an operation that was dropped midway be cancelled on the server? Default yes. Only PostgreSQL offers it; it costs one question per open.
-    /// Behind a proxy that lends server connections to several clients say no: the wrong one would be cancelled.
+    /// Sets whether an operation that was dropped before its end is cancelled on the server.
+    /// Default true. Only PostgreSQL can cancel; it costs one query per opened connection.
+    ///
+    /// Set it to false behind a proxy that lends server connections to several clients: the request
+    /// could cancel the operation of another client.
     pub fn cancel_on_server(mut self, cancel: bool) -> Self {
         self.cancel = cancel;
         self
     }
 
-    /// There is a proxy between that lends server connections by the transaction, like PgBouncer in its transaction mode. Default no.
+    /// Prepares the handle for a proxy that lends server connections by the transaction, like
+    /// PgBouncer in its transaction mode. Default off.
     ///
-    /// Then nothing is cancelled on the server, no statement stays prepared, and one with parameters is put in a transaction of its own, which
-    /// costs two more round trips. `prepare` and session state do not work there. A proxy that keeps track of prepared statements itself
-    /// (PgBouncer 1.21 with `max_prepared_statements`) needs only [`cancel_on_server(false)`](Builder::cancel_on_server).
+    /// Then nothing is cancelled on the server, and no statement stays prepared. A statement with
+    /// parameters runs in a transaction of its own, which costs two more round trips. `prepare` and
+    /// session state do not work behind such a proxy. A proxy that tracks prepared statements
+    /// itself (PgBouncer 1.21 with `max_prepared_statements`) needs only
+    /// [`cancel_on_server(false)`](Builder::cancel_on_server).
+    ///
+    /// ```
+    /// # #[cfg(feature = "postgres")] fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use cenote_sqlx::Db;
+    ///
+    /// let db = Db::postgres("postgres://app@bouncer:6432/shop").behind_transaction_pooler().build()?;
+    /// assert_eq!(db.pool().status().opened, 0);
+    /// # Ok(()) }
+    /// # #[cfg(not(feature = "postgres"))] fn main() {}
+    /// ```
     pub fn behind_transaction_pooler(mut self) -> Self {
         self.draft.pooled = true;
         self
     }
 
-    /// Builds the handle. Opens nothing; [`Db::warm`] does. The one place that refuses a wrong value.
+    /// Builds the handle, or refuses a wrong value. Opens no connection; [`Db::warm`] does.
     pub fn build(mut self) -> Result<Db<DB>, BuildError> {
         let options = match self.source {
             Source::Options(options) => options,
             Source::Url(url) => {
+                url::check_scheme::<DB>(&url)?;
                 let (url, parameters) = url::split(&url);
                 let given = url::read(&parameters).map_err(BuildError::Parameter)?;
                 for (name, _) in &parameters {
                     set_by_name(&mut self.draft.config, name, &given);
                 }
-                self.draft.shared = url::says(&url, "cache=shared");
+                self.draft.shared = url::has_parameter(&url, "cache=shared");
                 Options::<DB>::from_str(&url).map_err(BuildError::Url)?
             }
         };
         let options = DB::template(options, &mut self.draft)?;
         if self.credentials.is_some() {
-            let nobody = Credentials::new("", "");
-            DB::with_credentials(options.clone(), &nobody).ok_or(BuildError::NoCredentials)?;
+            let none = Credentials::new("", "");
+            DB::with_credentials(options.clone(), &none).ok_or(BuildError::NoCredentials)?;
         }
         let config = self.draft.config.clone();
         let template = Arc::new(Template {
@@ -216,14 +350,14 @@ impl<DB: Dialect> Builder<DB> {
             anchor: self.draft.fleeting.then(Mutex::default),
         });
         let builder = Pool::builder(Sql { template }).config(config);
-        let builder = match self.dress {
-            Some(dress) => dress(builder),
+        let builder = match self.customize {
+            Some(customize) => customize(builder),
             None => builder,
         };
         let pool = builder.build().map_err(BuildError::Config)?;
         let writers = DB::ONE_WRITER.then(|| {
             let writers = Pool::builder(Writer).name(format!("{} (writer)", pool.name()));
-            // Each writer brings a deadline: the wait for its connection must end by then, too.
+            // Every writer brings the deadline of its whole call.
             let writers = writers.max_size(1).acquire_timeout(None);
             writers.build().map_err(BuildError::Config)
         });
@@ -232,90 +366,12 @@ impl<DB: Dialect> Builder<DB> {
 }
 
 impl<DB: Dialect> fmt::Debug for Builder<DB> {
-    /// Without the source, which knows the password.
+    /// Leaves out the source, which contains the password.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Builder")
             .field("database", &DB::NAME)
             .field("config", &self.draft.config)
             .field("reset", &self.reset)
             .finish_non_exhaustive()
-    }
-}
-
-/// Who connects. The password is never shown.
-#[derive(Clone)]
-pub struct Credentials {
-    user: String,
-    password: String,
-}
-
-impl Credentials {
-    /// Of this user. An empty password is none.
-    pub fn new(user: impl Into<String>, password: impl Into<String>) -> Self {
-        let (user, password) = (user.into(), password.into());
-        Self { user, password }
-    }
-
-    /// Who.
-    pub fn user(&self) -> &str {
-        &self.user
-    }
-
-    /// And by which word, if there is one.
-    pub fn password(&self) -> Option<&str> {
-        Some(&*self.password).filter(|password| !password.is_empty())
-    }
-}
-
-impl fmt::Debug for Credentials {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Credentials")
-            .field("user", &self.user)
-            .finish_non_exhaustive()
-    }
-}
-
-/// Why a [`Db`] could not be built.
-#[derive(Debug)]
-#[non_exhaustive]
-pub enum BuildError {
-    /// sqlx does not understand the URL.
-    Url(Error),
-    /// A `cenote.` parameter of the URL is unknown or has a wrong value.
-    Parameter(String),
-    /// The pool cannot work with a value.
-    Config(ConfigError),
-    /// A database in memory belongs to one connection, unless it is shared (`sqlite::memory:?cache=shared`).
-    InMemory {
-        /// How many were asked for.
-        max_size: usize,
-    },
-    /// This database knows no credentials.
-    NoCredentials,
-}
-
-impl fmt::Display for BuildError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Url(error) => write!(f, "the URL is not understood: {error}"),
-            Self::Parameter(text) => write!(f, "in the URL, `cenote.` parameters: {text}"),
-            Self::Config(error) => error.fmt(f),
-            Self::InMemory { max_size } => write!(
-                f,
-                "`max_size` is {max_size}, but a database in memory belongs to one connection: set `max_size` to 1, share it (`sqlite::memory:?cache=shared`), or use a file"
-            ),
-            Self::NoCredentials => f.write_str("this database knows no credentials"),
-        }
-    }
-}
-
-impl StdError for BuildError {
-    fn source(&self) -> Option<&(dyn StdError + 'static)> {
-        match self {
-            // Its text is part of ours.
-            Self::Url(error) => error.source(),
-            Self::Config(error) => Some(error),
-            Self::Parameter(_) | Self::InMemory { .. } | Self::NoCredentials => None,
-        }
     }
 }

@@ -1,10 +1,10 @@
-//! A query taken apart, so that its text can be read before it runs.
+//! The parts of a query, so that its text can be read before it runs.
 
 use std::fmt;
 
 use sqlx::{Database, Error, Execute, SqlStr};
 
-/// What any `Execute` comes down to.
+/// An owned `Execute`.
 #[doc(hidden)]
 pub struct Command<DB: Database> {
     sql: SqlStr,
@@ -23,7 +23,7 @@ impl<DB: Database> Command<DB> {
         })
     }
 
-    /// Is it one that is prepared to be run? Then not so that it stays.
+    /// Makes sure that the statement does not stay prepared. Returns whether it is prepared at all.
     pub(crate) fn leave_nothing_prepared(&mut self) -> bool {
         self.persistent = false;
         self.arguments.is_some()

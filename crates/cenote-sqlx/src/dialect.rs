@@ -1,4 +1,4 @@
-//! What differs between the databases: one implementation each, in the file of its name.
+//! The differences between the databases. Each has an implementation, in the file of its name.
 
 use std::future::Future;
 
@@ -6,103 +6,155 @@ use futures_core::future::BoxFuture;
 use futures_core::stream::BoxStream;
 use sqlx::{Connection, Database, Either, Error};
 
-use crate::builder::{BuildError, Credentials};
+use crate::build_error::BuildError;
+use crate::builder::Draft;
 use crate::command::Command;
+use crate::credentials::Credentials;
 use crate::error::Class;
 use crate::scan::Dirt;
-use crate::session::Flight;
+use crate::session::Progress;
 use crate::template::Template;
 use crate::transaction::TransactionOptions;
 
 /// sqlx's options for a connection of this database.
+///
+/// ```
+/// # #[cfg(feature = "sqlite")] fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use cenote_sqlx::{Db, Options};
+///
+/// let options: Options<sqlx::Sqlite> = "sqlite::memory:".parse()?;
+/// let db = Db::<sqlx::Sqlite>::with_options(options).max_size(1).build()?;
+/// assert_eq!(db.pool().status().max_size, 1);
+/// # Ok(()) }
+/// # #[cfg(not(feature = "sqlite"))] fn main() {}
+/// ```
 pub type Options<DB> = <<DB as Database>::Connection as Connection>::Options;
 
-/// What a row stream of this database is made of.
+/// An item of a row stream of this database: a row, or the result of a statement.
+///
+/// ```
+/// # #[cfg(feature = "sqlite")]
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let db = cenote_sqlx::Db::sqlite("sqlite::memory:").max_size(1).build()?;
+/// use cenote_sqlx::Step;
+/// use futures_util::TryStreamExt;
+///
+/// let steps = sqlx::raw_sql("SELECT 1; SELECT 2").fetch_many(&db);
+/// let steps: Vec<Step<sqlx::Sqlite>> = steps.try_collect().await?;
+/// assert_eq!(steps.iter().filter(|step| step.is_right()).count(), 2);
+/// # Ok(()) }
+/// # #[cfg(not(feature = "sqlite"))] fn main() {}
+/// ```
 pub type Step<DB> = Either<<DB as Database>::QueryResult, <DB as Database>::Row>;
 
-/// A database that [`Db`](crate::Db) can speak to. Implemented here for `sqlx::Postgres`, `sqlx::MySql` and `sqlx::Sqlite`, and by nobody else.
+/// A database that a [`Db`](crate::Db) can be of: `sqlx::Postgres`, `sqlx::MySql` or
+/// `sqlx::Sqlite`. Other crates cannot implement it.
+///
+/// ```
+/// # #[cfg(feature = "sqlite")]
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let db = cenote_sqlx::Db::sqlite("sqlite::memory:").max_size(1).build()?;
+/// use cenote_sqlx::{Class, Db, Dialect, Dirt};
+///
+/// /// Generic over the database.
+/// fn is_idle<DB: Dialect>(db: &Db<DB>) -> bool {
+///     db.pool().status().in_use == 0
+/// }
+///
+/// assert!(is_idle(&db));
+/// assert_eq!(sqlx::Sqlite::scan("SELECT 1"), Dirt::NONE);
+/// assert_eq!(sqlx::Sqlite::classify(&sqlx::Error::RowNotFound), Class::Statement);
+/// # Ok(()) }
+/// # #[cfg(not(feature = "sqlite"))] fn main() {}
+/// ```
 pub trait Dialect: Database<Connection: Sync> + Sync + Statements {
-    /// A statement that does nothing, and fails in a transaction that has failed.
+    /// A statement without effect. It fails in a transaction that has failed.
     #[doc(hidden)]
     const PROBE: &'static str;
 
-    /// What an error means for the connection that it came from, and for the caller.
+    /// Returns what an error means for its connection and for the caller.
     fn classify(error: &Error) -> Class;
 
-    /// Does this error mean that the server has rolled the whole transaction back, and would run the next statement outside it?
+    /// Returns whether the server has rolled the whole transaction back after this error, and would
+    /// run the next statement outside it.
     #[doc(hidden)]
     fn gives_up(error: &Error) -> bool {
         let _ = error;
         false
     }
 
-    /// What `sql` may leave behind in its session.
+    /// Returns what `sql` may leave behind in its session, as far as its text shows.
     fn scan(sql: &str) -> Dirt;
 
-    /// Can `sql` run without the right to write? Only databases with one writer ask.
+    /// Returns whether `sql` needs no right to write. Asked only where there is one writer at a
+    /// time.
     #[doc(hidden)]
     fn is_read(sql: &str) -> bool {
         let _ = sql;
         true
     }
 
-    /// Has the database room for one writer only, so that they should stand in line here?
+    /// Whether the database has one writer at a time, so that writers should queue on our side.
     #[doc(hidden)]
     const ONE_WRITER: bool = false;
 
-    /// The last word on the options before the first connection is opened.
+    /// Whether a `COMMIT` that fails has ended the transaction on the server.
     #[doc(hidden)]
-    fn template(
-        options: Options<Self>,
-        draft: &mut crate::builder::Draft,
-    ) -> Result<Options<Self>, BuildError>;
+    const FAILED_COMMIT_ENDS: bool = false;
 
-    /// The options with other credentials. `None` if the database knows none.
+    /// Completes the options, and refuses settings that the database cannot have.
+    #[doc(hidden)]
+    fn template(options: Options<Self>, draft: &mut Draft) -> Result<Options<Self>, BuildError>;
+
+    /// Returns the options with other credentials, or `None` if the database has no users.
     #[doc(hidden)]
     fn with_credentials(options: Options<Self>, credentials: &Credentials)
     -> Option<Options<Self>>;
 
-    /// By what an operation on one connection can be stopped.
+    /// The means to stop an operation on a connection.
     #[doc(hidden)]
     type Brake: Send + Sync;
 
-    /// Finds out, or puts in, the brake of a new connection.
+    /// Prepares a new connection so that its operations can be stopped.
     #[doc(hidden)]
     fn brake(
         connection: &mut Self::Connection,
         template: &Template<Self>,
     ) -> impl Future<Output = Result<Self::Brake, Error>> + Send;
 
-    /// Does a connection that answers no longer speak to the database that was asked for?
+    /// Returns whether a connection that works no longer belongs to the database that was asked
+    /// for.
     #[doc(hidden)]
     fn is_astray(brake: &Self::Brake, template: &Template<Self>) -> bool {
         let _ = (brake, template);
         false
     }
 
-    /// After a dropped operation: brings the connection back to a known place. With `care` what runs in a transaction is not stopped,
-    /// for that would end the transaction. An error: nobody can tell, close it.
+    /// Brings a connection back to a known state after a dropped operation. With `care` an
+    /// operation in a transaction is not stopped, because that would end the transaction. After an
+    /// error the connection must be closed.
     #[doc(hidden)]
     fn settle(
         connection: &mut Self::Connection,
-        flight: Flight,
+        progress: Progress,
         brake: &Self::Brake,
         template: &Template<Self>,
         care: bool,
     ) -> impl Future<Output = Result<(), Error>> + Send;
 
-    /// Makes the session as good as new, but for the transaction. An error closes it.
+    /// Resets the session, but not its transaction. After an error the connection must be closed.
     #[doc(hidden)]
     fn reset(
         connection: &mut Self::Connection,
         dirt: Dirt,
     ) -> impl Future<Output = Result<(), Error>> + Send;
 
-    /// The statement that begins a transaction with these options, if it is not the usual one.
+    /// Returns the statement that begins a transaction with these options, if it is not the default
+    /// of the driver.
     #[doc(hidden)]
     fn begin(options: &TransactionOptions) -> Option<String>;
 
-    /// What must be run after a transaction with these options.
+    /// Returns the statement that must run after a transaction with these options.
     #[doc(hidden)]
     fn after(options: &TransactionOptions) -> Option<&'static str> {
         let _ = options;
@@ -112,7 +164,7 @@ pub trait Dialect: Database<Connection: Sync> + Sync + Statements {
 
 type Answer<'e, T> = BoxFuture<'e, Result<T, Error>>;
 
-/// sqlx's `Executor` of a driver, without its lifetimes: what makes generic code possible.
+/// sqlx's `Executor` of a driver without its lifetimes, which generic code cannot name.
 #[doc(hidden)]
 pub trait Statements: Database {
     fn execute(

@@ -1,40 +1,53 @@
-//! Errors: what they mean for the connection, and how those of the pool travel through sqlx's type.
+//! Errors: what they mean for the connection, and how errors of the pool fit into sqlx's type.
 
 use std::error::Error as StdError;
 use std::fmt;
 use std::io;
 
-use cenote::{AcquireError, BindError};
+use cenote::AcquireError;
+use cenote::scope::BindError;
 use sqlx::Error;
 
-/// What an error means for the connection that it came from, and for the caller. [`Db::classify`](crate::Db::classify) says it.
+/// What an error means for its connection and for the caller. See
+/// [`Db::classify`](crate::Db::classify).
+///
+/// ```
+/// use cenote_sqlx::Class;
+///
+/// assert!(Class::Conflict.is_retryable() && !Class::Conflict.poisons());
+/// assert!(!Class::Broken.is_retryable() && Class::Broken.poisons());
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Class {
-    /// The statement or its data is at fault (syntax, constraint, decoding). The connection is good, and a retry would fail again.
+    /// The statement or its data is wrong (syntax, constraint, decoding). The connection is good,
+    /// and a retry would fail again.
     Statement,
-    /// Others were in the way (serialization failure, deadlock, lock timeout, busy). The connection is good, and the whole
-    /// transaction is worth another try.
+    /// A conflict with other transactions (serialization failure, deadlock, lock timeout, busy).
+    /// The connection is good, and the whole transaction is worth another try.
     Conflict,
-    /// The server takes nobody now (too many connections, starting up), or the pool has none to lend. Worth another try later.
+    /// The server accepts no connection now (too many connections, starting up), or the pool has
+    /// none to lend. Worth another try later.
     Refused,
-    /// The connection is lost or cannot be trusted (I/O, protocol, shut down). It is closed. What ran may or may not have happened.
+    /// The connection is lost or cannot be trusted (I/O, protocol, shutdown). It is closed. The
+    /// statement may or may not have taken effect.
     Broken,
 }
 
 impl Class {
-    /// Must the connection be closed?
+    /// Returns whether the connection must be closed.
     pub fn poisons(self) -> bool {
         self == Self::Broken
     }
 
-    /// Is the same transaction worth another try? A broken connection is not: nobody knows whether it was committed.
+    /// Returns whether the same transaction is worth another try. Not after a broken connection,
+    /// because the transaction may have been committed.
     pub fn is_retryable(self) -> bool {
         matches!(self, Self::Conflict | Self::Refused)
     }
 }
 
-/// What every driver agrees on. `judge` sees the database's own errors.
+/// Classifies the errors that all drivers share. `judge` classifies errors of the database.
 pub(crate) fn classify(
     error: &Error,
     judge: impl Fn(&(dyn sqlx::error::DatabaseError + 'static)) -> Class,
@@ -48,15 +61,44 @@ pub(crate) fn classify(
         | Error::WorkerCrashed
         | Error::BeginFailed => Class::Broken,
         Error::PoolTimedOut => Class::Refused,
-        // The rest is about the query, its values or its rows, and never reached the wire or has left it.
+        // All others concern the query, its values or its rows, not the connection.
         _ => Class::Statement,
     }
 }
 
-/// The error of the pool that travels in `error`, if one does: with who holds what, since when, and where.
+/// Returns the error of the pool inside `error`, if there is one. A timeout tells who holds the
+/// connections, since when, and at which line.
 ///
-/// sqlx's own type has no room for it, so it goes as the inner error of an [`Error::Io`] of the fitting kind. A closed pool is
-/// [`Error::PoolClosed`].
+/// sqlx's type has no variant for it, so it is the inner error of an [`Error::Io`]. A closed pool
+/// is [`Error::PoolClosed`].
+///
+/// Do not send the text of such an error to a client: it has file names of the program and the
+/// statements of other requests.
+///
+/// ```
+/// # #[cfg(feature = "sqlite")]
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use std::time::Duration;
+/// use cenote::AcquireError;
+/// use cenote::scope::BindError;
+/// use cenote_sqlx::{Db, pool_error};
+///
+/// let limit = Duration::from_millis(100);
+/// let db = Db::sqlite("sqlite::memory:").max_size(1).acquire_timeout(limit).build()?;
+/// let mut held = db.acquire().await?;
+/// sqlx::query("SELECT 42").execute(&mut held).await?;
+///
+/// let error = db.acquire().await.unwrap_err();
+/// match pool_error(&error) {
+///     Some(BindError::Acquire(AcquireError::TimedOut(seen))) => {
+///         assert_eq!(seen.holders()[0].label.as_deref(), Some("SELECT 42"));
+///     }
+///     other => panic!("not a timeout: {other:?}"),
+/// }
+/// assert!(error.to_string().contains("SELECT 42"));
+/// # Ok(()) }
+/// # #[cfg(not(feature = "sqlite"))] fn main() {}
+/// ```
 pub fn pool_error(error: &Error) -> Option<&BindError<Error>> {
     let Error::Io(error) = error else { return None };
     let error: &PoolError = error.get_ref()?.downcast_ref()?;
@@ -75,7 +117,8 @@ pub(crate) fn from_bind(error: BindError<Error>) -> Error {
     Error::Io(io::Error::new(kind, PoolError(error)))
 }
 
-/// As it travels. Its text tells all its causes, for sqlx's type shows nothing else.
+/// An error of the pool inside an `io::Error`. Its text names all causes, because sqlx shows only
+/// the text.
 #[derive(Debug)]
 struct PoolError(BindError<Error>);
 
@@ -86,7 +129,8 @@ impl fmt::Display for PoolError {
 }
 
 impl StdError for PoolError {
-    /// The cause below sqlx's error, for a look at its type. The text names it already.
+    /// Returns the cause below sqlx's error, for a caller that looks at its type. The text names
+    /// it.
     fn source(&self) -> Option<&(dyn StdError + 'static)> {
         let mut cause = self.0.source()?;
         while !cause.is::<Error>() {
@@ -96,7 +140,7 @@ impl StdError for PoolError {
     }
 }
 
-/// The end of a session that its user must hear about.
+/// Returns the error of a session that cannot go on.
 pub(crate) fn lost(why: &str) -> Error {
     Error::Io(io::Error::new(io::ErrorKind::NotConnected, why.to_owned()))
 }

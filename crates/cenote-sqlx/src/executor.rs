@@ -1,4 +1,4 @@
-//! sqlx's `Executor`, for the handle, a session, a lease and a transaction.
+//! sqlx's `Executor` for the handle, a session, a lease and a transaction.
 
 use std::future::poll_fn;
 
@@ -11,16 +11,16 @@ use crate::command::Command;
 use crate::db::Db;
 use crate::dialect::{Dialect, Statements, Step};
 use crate::lease::Lease;
-use crate::session::{Flight, Session};
+use crate::session::{Progress, Session};
 use crate::transaction::Transaction;
 
-/// Gives the rows of `command` to `rows`, one by one.
+/// Sends the rows of `command` to `rows`, one by one.
 async fn feed<DB: Dialect>(
     session: &mut Session<DB>,
     mut command: Command<DB>,
     rows: &Yielder<Step<DB>>,
 ) -> Result<(), Error> {
-    session.take_off_with(&mut command).await?;
+    session.start_command(&mut command).await?;
     let Session {
         connection, state, ..
     } = session;
@@ -28,16 +28,16 @@ async fn feed<DB: Dialect>(
     let end = loop {
         match poll_fn(|context| steps.as_mut().poll_next(context)).await {
             Some(Ok(step)) => {
-                state.flight = Flight::Halfway;
+                state.progress = Progress::BetweenRows;
                 rows.r#yield(step).await;
-                state.flight = Flight::Flying;
+                state.progress = Progress::Running;
             }
             Some(Err(error)) => break Err(error),
             None => break Ok(()),
         }
     };
     drop(steps);
-    session.land(end).await
+    session.complete(end).await
 }
 
 async fn prepare<DB: Dialect>(
@@ -45,38 +45,47 @@ async fn prepare<DB: Dialect>(
     sql: SqlStr,
     parameters: &[DB::TypeInfo],
 ) -> Result<DB::Statement, Error> {
-    session.take_off(sql.as_str()).await?;
+    session.start(sql.as_str()).await?;
     let result = <DB as Statements>::prepare(&mut session.connection, sql, parameters).await;
-    session.land(result).await
+    session.complete(result).await
 }
 
 async fn describe<DB: Dialect>(
     session: &mut Session<DB>,
     sql: SqlStr,
 ) -> Result<Describe<DB>, Error> {
-    session.take_off(sql.as_str()).await?;
+    session.start(sql.as_str()).await?;
     let result = <DB as Statements>::describe(&mut session.connection, sql).await;
-    session.land(result).await
+    session.complete(result).await
 }
 
-/// The same six methods for all; they differ in how a lease for a statement is had.
+/// Writes a method that runs a query, under the name that it has in `Session`.
+macro_rules! run {
+    ($method:ident -> $output:ty, |$this:ident, $sql:ident| $lease:expr) => {
+        fn $method<'e, 'q: 'e, E>(self, query: E) -> BoxFuture<'e, Result<$output, Error>>
+        where
+            'c: 'e,
+            E: 'q + Execute<'q, DB>,
+        {
+            let command = Command::new(query);
+            Box::pin(async move {
+                let (command, $this) = (command?, self);
+                let $sql = command.text();
+                $lease.session_for($sql).$method(command).await
+            })
+        }
+    };
+}
+
+/// Writes the methods of `Executor`, given the expression that acquires a lease.
 macro_rules! executor {
     (impl [$($generics:tt)*] for $type:ty, |$this:ident, $sql:ident| $lease:expr) => {
         impl<$($generics)*> Executor<'c> for $type {
             type Database = DB;
 
-            fn execute<'e, 'q: 'e, E>(self, query: E) -> BoxFuture<'e, Result<DB::QueryResult, Error>>
-            where
-                'c: 'e,
-                E: 'q + Execute<'q, DB>,
-            {
-                let command = Command::new(query);
-                Box::pin(async move {
-                    let (command, $this) = (command?, self);
-                    let $sql = command.text();
-                    $lease.session_for($sql).execute(command).await
-                })
-            }
+            run!(execute -> DB::QueryResult, |$this, $sql| $lease);
+            run!(fetch_all -> Vec<DB::Row>, |$this, $sql| $lease);
+            run!(fetch_optional -> Option<DB::Row>, |$this, $sql| $lease);
 
             fn fetch_many<'e, 'q: 'e, E>(self, query: E) -> BoxStream<'e, Result<Step<DB>, Error>>
             where
@@ -89,32 +98,6 @@ macro_rules! executor {
                     let $sql = command.text();
                     feed($lease.session_for($sql), command, &rows).await
                 }))
-            }
-
-            fn fetch_all<'e, 'q: 'e, E>(self, query: E) -> BoxFuture<'e, Result<Vec<DB::Row>, Error>>
-            where
-                'c: 'e,
-                E: 'q + Execute<'q, DB>,
-            {
-                let command = Command::new(query);
-                Box::pin(async move {
-                    let (command, $this) = (command?, self);
-                    let $sql = command.text();
-                    $lease.session_for($sql).fetch_all(command).await
-                })
-            }
-
-            fn fetch_optional<'e, 'q: 'e, E>(self, query: E) -> BoxFuture<'e, Result<Option<DB::Row>, Error>>
-            where
-                'c: 'e,
-                E: 'q + Execute<'q, DB>,
-            {
-                let command = Command::new(query);
-                Box::pin(async move {
-                    let (command, $this) = (command?, self);
-                    let $sql = command.text();
-                    $lease.session_for($sql).fetch_optional(command).await
-                })
             }
 
             fn prepare_with<'e>(
@@ -159,11 +142,11 @@ impl<'c, DB: Dialect> Acquire<'c> for &'c Db<DB> {
         Box::pin(Db::acquire(self))
     }
 
-    /// sqlx's transaction can hold a connection of sqlx's own pool only.
+    /// Always an error: sqlx's transaction can hold a connection of sqlx's own pool only.
     fn begin(self) -> BoxFuture<'c, Result<sqlx::Transaction<'c, DB>, Error>> {
         Box::pin(async {
             Err(Error::InvalidArgument(String::from(
-                "a transaction of sqlx cannot hold a connection of this pool: use `Db::begin`, or pass `&mut lease` for `&db`",
+                "sqlx's transaction cannot hold a connection of this pool: use `Db::begin`, or pass `&mut lease` instead of `&db`",
             )))
         })
     }

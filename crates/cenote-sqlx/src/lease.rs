@@ -1,21 +1,37 @@
-//! A connection, lent: for who needs more than one statement on it, and for every statement that asks for none.
+//! A borrowed connection.
 
 use std::fmt;
 use std::ops::{Deref, DerefMut};
 
-use cenote::Bound;
+use cenote::scope::Bound;
 use futures_core::future::BoxFuture;
 use sqlx::{Acquire, Connection, Error};
 
 use crate::dialect::Dialect;
 use crate::manager::Sql;
 use crate::scan;
-use crate::session::{Flight, Session};
+use crate::session::{Progress, Session};
 
-/// A connection of a [`Db`](crate::Db), until it is dropped.
+/// A connection of a [`Db`](crate::Db). It goes back when the lease is dropped.
 ///
-/// `&mut lease` is an `Executor`. It derefs to the connection of sqlx for whatever else that can do; then nobody knows what was done to the
-/// session, and it is reset before its next use (closed, where there is no reset).
+/// `&mut lease` is an `Executor`. A lease derefs to the connection of sqlx. After a mutable deref
+/// the state of the session is unknown, so it is reset before its next use, or closed where there
+/// is no reset.
+///
+/// ```
+/// # #[cfg(feature = "sqlite")]
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use cenote_sqlx::{Db, Lease};
+///
+/// let db = Db::sqlite("sqlite::memory:").max_size(1).build()?;
+/// let mut lease = db.acquire().await?;
+/// let first = Lease::id(&lease);
+/// sqlx::query("SELECT 1").execute(&mut lease).await?;
+/// Lease::discard(lease);
+/// assert_ne!(Lease::id(&db.acquire().await?), first);
+/// # Ok(()) }
+/// # #[cfg(not(feature = "sqlite"))] fn main() {}
+/// ```
 #[must_use = "a lease that is not kept goes back at once"]
 pub struct Lease<DB: Dialect> {
     /// Present until the lease ends.
@@ -27,12 +43,12 @@ impl<DB: Dialect> Lease<DB> {
         Self { bound: Some(bound) }
     }
 
-    /// The number of the connection in its pool.
+    /// Returns the number of the connection in its pool.
     pub fn id(this: &Self) -> u64 {
         cenote::Lease::id(this.bound())
     }
 
-    /// Ends the lease and closes the connection. If it is that of a transaction, the transaction is lost.
+    /// Ends the lease and closes the connection. A transaction on the connection is lost.
     pub fn discard(mut this: Self) {
         if this.session().is_in_transaction() {
             this.session().state.broken = true;
@@ -45,7 +61,7 @@ impl<DB: Dialect> Lease<DB> {
         self.bound_mut()
     }
 
-    /// The session, for this statement.
+    /// Returns the session, and labels the lease with this statement.
     pub(crate) fn session_for(&mut self, sql: &str) -> &mut Session<DB> {
         cenote::Lease::label(self.bound(), scan::label(sql));
         self.session()
@@ -55,7 +71,7 @@ impl<DB: Dialect> Lease<DB> {
         Bound::is_pinned(self.bound())
     }
 
-    /// Ends it without a look at what it leaves behind: it goes where it came from.
+    /// Returns the inner lease, without the decision of `drop` whether it stays in its scope.
     pub(crate) fn let_go(mut self) -> Option<Bound<Sql<DB>>> {
         self.bound.take()
     }
@@ -63,31 +79,32 @@ impl<DB: Dialect> Lease<DB> {
     fn bound(&self) -> &Bound<Sql<DB>> {
         self.bound
             .as_ref()
-            .expect("it is there until the lease ends")
+            .expect("the bound lease is taken only when this lease ends")
     }
 
     fn bound_mut(&mut self) -> &mut Bound<Sql<DB>> {
         self.bound
             .as_mut()
-            .expect("it is there until the lease ends")
+            .expect("the bound lease is taken only when this lease ends")
     }
 }
 
 impl<DB: Dialect> Drop for Lease<DB> {
-    /// In a scope it stays if the next statement there would miss it. One that broke makes room for another, unless a transaction is
-    /// lost with it: then the error stands.
+    /// Pins the connection in its scope if the next statement there needs it. A broken connection
+    /// is unpinned, so that the scope gets another one. With a transaction it stays, so that later
+    /// statements of the transaction fail.
     fn drop(&mut self) {
         let Some(mut bound) = self.bound.take() else {
             return;
         };
         let in_transaction = bound.is_in_transaction();
-        let landed = bound.state.flight == Flight::Landed;
-        if landed && !in_transaction {
+        let done = bound.state.progress == Progress::Done;
+        if done && !in_transaction {
             bound.state.writer = None;
         }
         if bound.state.broken && !in_transaction {
             Bound::unpin(&mut bound);
-        } else if landed && !bound.state.broken && !Bound::is_pinned(&bound) && bound.is_bound() {
+        } else if done && !bound.state.broken && !Bound::is_pinned(&bound) && bound.is_bound() {
             Bound::pin(&mut bound);
         }
     }

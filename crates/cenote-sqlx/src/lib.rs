@@ -1,17 +1,23 @@
-#![doc = include_str!("../README.md")]
+#![cfg_attr(
+    // The examples of the README need these features.
+    any(not(doctest), all(feature = "macros", feature = "sqlite")),
+    doc = include_str!("../README.md")
+)]
 #![cfg_attr(
     not(any(feature = "postgres", feature = "mysql", feature = "sqlite")),
     expect(
         dead_code,
         unused_imports,
         unused_macros,
-        reason = "what all databases share"
+        reason = "shared by the databases, of which none is chosen"
     )
 )]
 
 mod ambient;
+mod build_error;
 mod builder;
 mod command;
+mod credentials;
 mod db;
 mod dialect;
 mod error;
@@ -34,7 +40,9 @@ mod transactional;
 mod url;
 mod writer;
 
-pub use builder::{BuildError, Builder, Credentials};
+pub use build_error::BuildError;
+pub use builder::Builder;
+pub use credentials::Credentials;
 pub use db::Db;
 pub use dialect::{Dialect, Options, Step};
 pub use error::{Class, pool_error};
@@ -48,9 +56,9 @@ pub use transaction::{Isolation, Transaction, TransactionOptions};
 #[cfg(feature = "macros")]
 pub use transactional::{Outcome, Reply, transactional};
 
-/// What the expansion of [`transactional`] names. No part of the interface.
+/// Items that the expansion of [`transactional`] uses. Not part of the public API.
 #[cfg(feature = "macros")]
 #[doc(hidden)]
 pub mod __transactional {
-    pub use crate::transactional::{AnyEnd, End, How, Tries, handle, rest, run};
+    pub use crate::transactional::{AnyEnd, End, How, Tries, guess, handle, rest, run};
 }

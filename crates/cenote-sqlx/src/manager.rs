@@ -1,19 +1,32 @@
-//! The manager: how a session is opened, proven clean and closed.
+//! The manager: how a session is opened, checked, cleaned and closed.
 
 use std::fmt;
 use std::sync::Arc;
 
-use cenote::Manager;
+use cenote::{LeaseEnd, Manager};
 use sqlx::{Connection, Error};
 use sqlx_core::transaction::TransactionManager;
 
 use crate::dialect::Dialect;
 use crate::error::lost;
 use crate::scan::Dirt;
-use crate::session::{Flight, Session};
+use crate::session::{Progress, Session};
 use crate::template::{Reset, Template};
 
-/// Makes sessions of one database. [`Db::pool`](crate::Db::pool) is a `cenote::Pool` of it.
+/// The manager of the sessions of one database. [`Db::pool`](crate::Db::pool) is a `cenote::Pool`
+/// of it.
+///
+/// ```
+/// # #[cfg(feature = "sqlite")] fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use cenote::Pool;
+/// use cenote_sqlx::{Db, Sql};
+///
+/// let db = Db::sqlite("sqlite::memory:").max_size(1).build()?;
+/// let pool: &Pool<Sql<sqlx::Sqlite>> = db.pool();
+/// assert_eq!(pool.status().max_size, 1);
+/// # Ok(()) }
+/// # #[cfg(not(feature = "sqlite"))] fn main() {}
+/// ```
 pub struct Sql<DB: Dialect> {
     pub(crate) template: Arc<Template<DB>>,
 }
@@ -38,7 +51,7 @@ impl<DB: Dialect> Manager for Sql<DB> {
         Ok(())
     }
 
-    fn is_broken(&self, session: &mut Session<DB>) -> bool {
+    fn is_broken(&self, session: &mut Session<DB>, _: LeaseEnd) -> bool {
         session.state.broken
     }
 
@@ -48,13 +61,13 @@ impl<DB: Dialect> Manager for Sql<DB> {
             Reset::IfDirty => session.state.dirt != Dirt::NONE,
             Reset::Always | Reset::Query(_) => true,
         };
-        dirt || session.is_in_transaction() || session.state.flight != Flight::Landed
+        dirt || session.is_in_transaction() || session.state.progress != Progress::Done
     }
 
     async fn clean(&self, session: &mut Session<DB>) -> Result<(), Error> {
         session.state.doomed = Arc::default();
         session.state.unclean = true;
-        let interrupted = session.state.flight != Flight::Landed;
+        let interrupted = session.state.progress != Progress::Done;
         if interrupted {
             session.settle(false).await?;
         }
@@ -76,17 +89,18 @@ impl<DB: Dialect> Manager for Sql<DB> {
         Ok(())
     }
 
-    async fn close(&self, mut session: Session<DB>) {
+    async fn close(&self, mut session: Session<DB>) -> Result<(), Error> {
         let state = &session.state;
-        if state.flight == Flight::Flying && !state.broken && !state.unclean {
-            // So that the server does not go on with what nobody waits for.
+        if state.progress == Progress::Running && !state.broken && !state.unclean {
+            // The server should not go on with a statement whose caller is gone.
             let _ = session.settle(false).await;
         }
-        let _ = session.connection.close().await;
+        session.connection.close().await
     }
 }
 
-/// Leaves no transaction open. The driver's count tells of those that were begun through it; about others the server is asked.
+/// Rolls back every open transaction. The driver counts the transactions that were begun through
+/// it. If there may be others, the server is asked.
 async fn roll_back<DB: Dialect>(session: &mut Session<DB>, suspect: bool) -> Result<(), Error> {
     while session.depth() > 0 {
         let depth = session.depth();
@@ -95,14 +109,15 @@ async fn roll_back<DB: Dialect>(session: &mut Session<DB>, suspect: bool) -> Res
     if !suspect {
         return Ok(());
     }
-    // A statement that does nothing, sent as if it began a transaction: the driver then compares what the server says.
+    // The driver sends a statement without effect as if it were a `BEGIN`, and then compares the
+    // state that the server reports.
     let probe = sqlx::SqlStr::from_static(DB::PROBE);
     let asked = DB::TransactionManager::begin(&mut session.connection, Some(probe)).await;
     match asked {
         Err(Error::BeginFailed) => Ok(()),
-        // One was open, and is the driver's now.
+        // A transaction was open. The driver counts it now.
         Ok(()) => session.roll_back(1).await,
-        // It was open, and had failed.
+        // A transaction was open, and had failed.
         Err(Error::Database(_)) => session.run("ROLLBACK").await,
         Err(error) => Err(error),
     }

@@ -1,4 +1,4 @@
-//! MySQL and MariaDB.
+//! The dialect of MySQL and MariaDB.
 
 use futures_core::future::BoxFuture;
 use futures_core::stream::BoxStream;
@@ -6,11 +6,13 @@ use sqlx::error::DatabaseError;
 use sqlx::mysql::{MySqlConnectOptions, MySqlConnection, MySqlDatabaseError};
 use sqlx::{Connection, Error, Executor, MySql};
 
-use crate::builder::{BuildError, Credentials, Draft};
+use crate::build_error::BuildError;
+use crate::builder::Draft;
+use crate::credentials::Credentials;
 use crate::dialect::{Dialect, statements};
 use crate::error::{self, Class, lost};
 use crate::scan::{Dirt, Word, words};
-use crate::session::Flight;
+use crate::session::Progress;
 use crate::template::Template;
 use crate::transaction::TransactionOptions;
 
@@ -23,7 +25,8 @@ impl Dialect for MySql {
         error::classify(error, judge)
     }
 
-    /// A deadlock's victim loses its whole transaction, and the next statement would commit by itself.
+    /// A deadlock rolls the whole transaction of its victim back, and the next statement would be
+    /// committed by itself.
     fn gives_up(error: &Error) -> bool {
         let number = error.as_database_error().and_then(number_of);
         number == Some(1213)
@@ -35,10 +38,11 @@ impl Dialect for MySql {
             into |= word.text == "into";
             judge_word(word)
         });
-        // Variables are set by `:=` and by `INTO @name` too. And a comment can be code.
+        // `:=` and `INTO @name` set variables.
         if sql.contains(":=") || into && sql.contains('@') {
             dirt |= Dirt::STATE;
         }
+        // These comments are code.
         if sql.contains("/*!") || sql.contains("/*M!") {
             dirt = Dirt::ANY;
         }
@@ -69,28 +73,27 @@ impl Dialect for MySql {
         Ok(())
     }
 
-    /// Between two rows the driver knows where it stands, and reads the rest. Dropped while it reads a packet, it does not.
+    /// Between two rows the driver can read the rest. After a drop within a packet it cannot.
     async fn settle(
         connection: &mut MySqlConnection,
-        flight: Flight,
+        progress: Progress,
         (): &(),
         _: &Template<Self>,
         _: bool,
     ) -> Result<(), Error> {
-        if flight == Flight::Flying {
+        if progress == Progress::Running {
             return Err(lost(
-                "an operation was dropped midway: its connection is closed",
+                "an operation was dropped before its end: its connection is closed",
             ));
         }
         connection.flush().await
     }
 
-    /// The protocol's own reset is out of reach. Locks can be let go by SQL; anything else closes the connection.
+    /// sqlx does not offer the reset of the protocol. SQL can release locks; any other change
+    /// closes the connection.
     async fn reset(connection: &mut MySqlConnection, dirt: Dirt) -> Result<(), Error> {
         if dirt.has(Dirt::STATE | Dirt::PREPARED) {
-            return Err(lost(
-                "the session was changed, and this database offers no reset",
-            ));
+            return Err(lost("the session was changed, and it cannot be reset"));
         }
         connection.execute("UNLOCK TABLES").await?;
         connection.execute("DO RELEASE_ALL_LOCKS()").await.map(drop)
@@ -102,7 +105,7 @@ impl Dialect for MySql {
         }
         let mut sql = String::new();
         if let Some(isolation) = options.isolation {
-            // For the next transaction only.
+            // Holds for the next transaction only.
             sql.push_str("SET TRANSACTION ISOLATION LEVEL ");
             sql.push_str(isolation.sql());
             sql.push_str("; ");
@@ -124,9 +127,9 @@ fn judge(error: &(dyn DatabaseError + 'static)) -> Class {
     match number_of(error) {
         // Lock wait timeout, deadlock, changed since last read.
         Some(1205 | 1213 | 1020) => Class::Conflict,
-        // Too many connections, too many of one user.
+        // Too many connections, in total or of one user.
         Some(1040 | 1203 | 1226) => Class::Refused,
-        // Shut down, killed, packets out of order or unreadable, idle for too long, gone away, lost.
+        // Shutdown, killed, packets out of order or unreadable, idle for too long, connection lost.
         Some(1053 | 1077 | 1079 | 1153..=1161 | 1184 | 1927 | 2006 | 2013 | 4031) | None => {
             Class::Broken
         }
@@ -140,7 +143,7 @@ fn judge_word(word: Word<'_>) -> Dirt {
             Dirt::TRANSACTION
         }
         "xa" if word.first => Dirt::TRANSACTION | Dirt::STATE,
-        // Whatever runs text or code can do anything.
+        // Statements that run other statements can do anything.
         "call" | "execute" | "if" | "case" | "loop" | "while" | "repeat" | "for" if word.first => {
             Dirt::ANY
         }

@@ -1,4 +1,4 @@
-//! PostgreSQL.
+//! The dialect of PostgreSQL.
 
 use futures_core::future::BoxFuture;
 use futures_core::stream::BoxStream;
@@ -6,15 +6,17 @@ use sqlx::error::DatabaseError;
 use sqlx::postgres::{PgConnectOptions, PgConnection};
 use sqlx::{Connection, Error, Executor, Postgres, Row};
 
-use crate::builder::{BuildError, Credentials, Draft};
+use crate::build_error::BuildError;
+use crate::builder::Draft;
+use crate::credentials::Credentials;
 use crate::dialect::{Dialect, statements};
 use crate::error::{self, Class};
 use crate::scan::{Dirt, Word, words};
-use crate::session::Flight;
+use crate::session::Progress;
 use crate::template::Template;
 use crate::transaction::TransactionOptions;
 
-/// `DISCARD ALL` without its `DEALLOCATE ALL`: the driver goes on using what it prepared.
+/// `DISCARD ALL` without its `DEALLOCATE ALL`, because the driver keeps its prepared statements.
 const RESET: &str = "CLOSE ALL; SET SESSION AUTHORIZATION DEFAULT; RESET ALL; UNLISTEN *; \
                      SELECT pg_advisory_unlock_all(); DISCARD TEMP; DISCARD SEQUENCES";
 
@@ -22,6 +24,7 @@ statements!(Postgres);
 
 impl Dialect for Postgres {
     const PROBE: &'static str = "SELECT 1";
+    const FAILED_COMMIT_ENDS: bool = true;
 
     fn classify(error: &Error) -> Class {
         error::classify(error, judge)
@@ -36,7 +39,7 @@ impl Dialect for Postgres {
         draft: &mut Draft,
     ) -> Result<PgConnectOptions, BuildError> {
         if draft.pooled {
-            // PgBouncer refuses who asks for this, unless it is told not to.
+            // PgBouncer refuses a connection that sets this, unless it is configured otherwise.
             return Ok(options.extra_float_digits(None));
         }
         Ok(options)
@@ -53,7 +56,7 @@ impl Dialect for Postgres {
         })
     }
 
-    /// The number of the backend. The driver keeps it and its key to itself, so the server is asked.
+    /// The process id of the backend. The driver does not show it, so the server is asked.
     type Brake = Option<i32>;
 
     async fn brake(
@@ -67,22 +70,23 @@ impl Dialect for Postgres {
         number.fetch_one(connection).await.map(Some)
     }
 
-    /// The driver counts the answers that it has not read, so that what is left can be read to its end. It does that without a pause,
-    /// so the server is first told to stop. The request is done before the next statement is sent, so that it cannot hit that.
+    /// The driver counts the answers that it has not read, so the rest can be read to its end. A
+    /// long rest is cancelled first. The cancel request is answered before the next statement is
+    /// sent, so it cannot cancel that one.
     async fn settle(
         connection: &mut PgConnection,
-        flight: Flight,
+        progress: Progress,
         brake: &Option<i32>,
         template: &Template<Self>,
         care: bool,
     ) -> Result<(), Error> {
         match brake {
-            // Between two rows all is well, and the rest belongs to a transaction that goes on.
-            _ if care && flight == Flight::Halfway => {}
+            // The rest of the rows belongs to a transaction that goes on.
+            _ if care && progress == Progress::BetweenRows => {}
             Some(backend) => cancel(template, *backend).await?,
             None => {
                 return Err(error::lost(
-                    "an operation was dropped, and may not be cancelled",
+                    "an operation was dropped, and cancelling is switched off",
                 ));
             }
         }
@@ -113,16 +117,16 @@ impl Dialect for Postgres {
     }
 }
 
-/// Are the prepared statements of the session those of the driver, and no others?
+/// Returns whether all prepared statements of the session are those of the driver.
 async fn knows_its_statements(connection: &mut PgConnection) -> Result<bool, Error> {
     let sql = "SELECT count(*) FILTER (WHERE from_sql), count(*) FROM pg_prepared_statements";
-    // Not prepared, so that it is not one of them.
+    // Not prepared, so that this statement is not counted.
     let row = connection.fetch_one(sqlx::raw_sql(sql)).await?;
     let (by_sql, all): (i64, i64) = (row.try_get(0)?, row.try_get(1)?);
     Ok(by_sql == 0 && usize::try_from(all) == Ok(connection.cached_statements_size()))
 }
 
-/// Reads to the end of all answers. Errors among them belong to what was dropped.
+/// Reads all answers to their end. Errors among them belong to the dropped operation.
 async fn drain(connection: &mut PgConnection) -> Result<(), Error> {
     loop {
         match connection.flush().await {
@@ -133,7 +137,8 @@ async fn drain(connection: &mut PgConnection) -> Result<(), Error> {
     }
 }
 
-/// Cancels what runs on `backend`, over a connection of its own that ends when nobody else needs it.
+/// Cancels the statement of `backend` over another connection, which is closed when no other cancel
+/// request uses it.
 async fn cancel(template: &Template<Postgres>, backend: i32) -> Result<(), Error> {
     let _turn = Turn(template);
     let mut canceller = template.canceller.lock().await;
@@ -147,7 +152,7 @@ async fn cancel(template: &Template<Postgres>, backend: i32) -> Result<(), Error
         .await?;
     *canceller = Some(connection);
     drop(canceller);
-    // Whoever came meanwhile has the lock by now, and closes it in turn.
+    // If another request has the lock now, that request closes the connection.
     let spare = template.canceller.try_lock().ok();
     if let Some(connection) = spare.and_then(|mut canceller| canceller.take()) {
         let _ = connection.close().await;
@@ -155,12 +160,13 @@ async fn cancel(template: &Template<Postgres>, backend: i32) -> Result<(), Error
     Ok(())
 }
 
-/// Somebody's turn with the connection to cancel by. One that is dropped while it waits must not leave the connection behind.
+/// A use of the connection that sends cancel requests. A request that is dropped must not leave the
+/// connection open.
 struct Turn<'a>(&'a Template<Postgres>);
 
 impl Drop for Turn<'_> {
     fn drop(&mut self) {
-        // Held: whoever holds it has a turn too, and is the one to end it.
+        // If another request has the lock, that request closes the connection.
         if let Ok(mut canceller) = self.0.canceller.try_lock() {
             *canceller = None;
         }
@@ -170,12 +176,13 @@ impl Drop for Turn<'_> {
 fn judge(error: &(dyn DatabaseError + 'static)) -> Class {
     let code = error.code().unwrap_or_default();
     match &*code {
-        // Serialization failure, deadlock, lock not available, statement that lost against a schema change.
+        // Serialization failure, deadlock, lock not available.
         "40001" | "40P01" | "55P03" => Class::Conflict,
-        // Too many connections, starting up, out of memory, disk full.
+        // Too many connections, starting up.
         "53300" | "57P03" => Class::Refused,
-        // Shut down, crash, dropped database, idle timeouts; and whatever says that the connection or the protocol is wrong.
+        // Shutdown, crash, dropped database, idle timeouts.
         "57P01" | "57P02" | "57P04" | "57P05" | "25P03" | "25P04" => Class::Broken,
+        // Connection exceptions and protocol violations.
         _ if code.starts_with("08") => Class::Broken,
         _ => Class::Statement,
     }
@@ -191,7 +198,7 @@ fn judge_word(word: Word<'_>) -> Dirt {
         "prepare" | "deallocate" | "discard" if word.first => {
             Dirt::PREPARED | Dirt::STATE | Dirt::TRANSACTION
         }
-        // A block of code can do anything but begin or end a transaction.
+        // A block of code can change anything but the transaction.
         "do" | "call" if word.first => Dirt::SESSION,
         "set" | "reset" | "listen" | "unlisten" | "declare" | "load" if word.first => Dirt::STATE,
         "temp" | "temporary" | "pg_temp" | "set_config" | "setseed" => Dirt::STATE,
@@ -201,7 +208,8 @@ fn judge_word(word: Word<'_>) -> Dirt {
     }
 }
 
-/// Those of the transaction (`pg_advisory_xact_lock`) end with it.
+/// Returns whether this function takes a lock of the session. Locks of the transaction
+/// (`pg_advisory_xact_lock`) end with it.
 fn is_lock(word: &str) -> bool {
     let word = word
         .strip_prefix("pg_try_")

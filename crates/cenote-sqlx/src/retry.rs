@@ -1,4 +1,4 @@
-//! Transactions that are tried again when others were in the way.
+//! Transactions that are tried again after a conflict with others.
 
 use std::error::Error as StdError;
 use std::future::Future;
@@ -10,14 +10,24 @@ use crate::db::Db;
 use crate::dialect::Dialect;
 use crate::error::Class;
 
-/// How often a transaction is tried, and how long it rests in between: a random time, up to a limit that doubles.
+/// How often a transaction is tried, and how long it rests in between: a random time up to a limit,
+/// which doubles after each try.
+///
+/// ```
+/// use std::time::Duration;
+/// use cenote_sqlx::Retry;
+///
+/// let retry = Retry { attempts: 3, ..Retry::default() };
+/// assert_eq!(retry.first_rest, Duration::from_millis(10));
+/// assert_eq!(retry.longest_rest, Duration::from_secs(1));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Retry {
-    /// How often it is tried in all. Default 5; zero counts as one.
+    /// The number of tries in total. Default 5; zero counts as one.
     pub attempts: u32,
-    /// The longest rest after the first try. Default 10 ms.
+    /// The limit of the rest after the first try. Default 10 ms.
     pub first_rest: Duration,
-    /// The longest rest ever. Default 1 s.
+    /// The limit of every rest. Default 1 s.
     pub longest_rest: Duration,
 }
 
@@ -32,7 +42,7 @@ impl Default for Retry {
 }
 
 impl Retry {
-    /// How long to rest after so many tries, from one on.
+    /// Returns a random rest after this many tries, which are at least one.
     pub(crate) fn rest(&self, tried: u32) -> Duration {
         let doubled = 1_u32.checked_shl(tried - 1).unwrap_or(u32::MAX);
         let limit = self
@@ -44,10 +54,12 @@ impl Retry {
 }
 
 impl<DB: Dialect> Db<DB> {
-    /// Runs `work` in a transaction, as [`transaction`](Db::transaction), and all of it again when it or its commit failed because others were in the
-    /// way ([`Class::Conflict`]). Any other error ends it. Inside a transaction it is tried once: only the outermost can be repeated.
+    /// Runs `work` in a [`transaction`](Db::transaction), and runs the whole transaction again
+    /// after a conflict with others ([`Class::Conflict`]), whether `work` or the commit failed. Any
+    /// other error ends it. Inside a transaction `work` runs once: only the outermost one can be
+    /// repeated.
     ///
-    /// The error that was in the way may be `E` itself or among its sources.
+    /// The conflict may be `E` itself or one of its sources.
     ///
     /// ```
     /// # #[cfg(feature = "sqlite")]
@@ -90,7 +102,7 @@ impl<DB: Dialect> Db<DB> {
     }
 }
 
-/// Were others in the way, by this error or the first of sqlx among its causes?
+/// Returns whether this error, or the first error of sqlx among its sources, is a conflict.
 pub(crate) fn is_conflict<DB: Dialect>(error: &(dyn StdError + 'static)) -> bool {
     let mut next = Some(error);
     while let Some(error) = next {

@@ -1,32 +1,43 @@
-//! What a statement's text says about what it leaves behind in its session. Coarse, on the safe side.
+//! What the text of a statement says about the state that it leaves in its session.
 //!
-//! Words are looked at wherever they stand, in strings and comments too: a text that is not parsed cannot be misread. A false alarm costs
-//! a reset, an overlooked word leaks a lock. What a function does on the server is not in the text: for those there is `Reset::Always`.
+//! The text is not parsed: words count wherever they stand, in strings and comments too. A false
+//! alarm costs a reset; an overlooked word would leak a lock. The effect of a function on the
+//! server is not in the text: `Reset::Always` is for those.
 
 use std::ops::{BitOr, BitOrAssign};
 
 /// What may have to be undone before a session is lent again.
+///
+/// ```
+/// use cenote_sqlx::Dirt;
+///
+/// let mut dirt = Dirt::STATE | Dirt::LOCKS;
+/// assert!(dirt.has(Dirt::LOCKS) && !dirt.has(Dirt::TRANSACTION));
+/// dirt |= Dirt::TRANSACTION | Dirt::PREPARED;
+/// assert_eq!(dirt, Dirt::ANY);
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Dirt(u8);
 
 impl Dirt {
     /// Nothing.
     pub const NONE: Self = Self(0);
-    /// A transaction may be open. The server is asked.
+    /// A transaction may be open. The server is asked before the session is lent again.
     pub const TRANSACTION: Self = Self(1);
-    /// Session state: settings, temporary tables, variables, cursors, subscriptions, another schema.
+    /// Session state: settings, temporary tables, variables, cursors, subscriptions, another
+    /// schema.
     pub const STATE: Self = Self(2);
     /// Locks that belong to the session.
     pub const LOCKS: Self = Self(4);
-    /// Statements that were prepared by SQL.
+    /// Statements that `PREPARE` made.
     pub const PREPARED: Self = Self(8);
-    /// Nobody knows: the connection was in foreign hands.
+    /// All of them. The connection was used outside of this crate.
     pub const ANY: Self = Self(15);
 
-    /// All but the transaction.
+    /// All but a transaction.
     pub(crate) const SESSION: Self = Self(Self::ANY.0 & !Self::TRANSACTION.0);
 
-    /// Is there any of `other` in it?
+    /// Returns whether it has any part of `other`.
     pub fn has(self, other: Self) -> bool {
         self.0 & other.0 != 0
     }
@@ -49,19 +60,19 @@ impl BitOrAssign for Dirt {
 /// One word of a statement, in lower case.
 pub(crate) struct Word<'a> {
     pub(crate) text: &'a str,
-    /// Can a statement begin here?
+    /// Whether a statement can begin with it.
     pub(crate) first: bool,
 }
 
-/// Words longer than this are names of somebody's tables.
+/// Longer words are no keywords.
 const LONGEST_WORD: usize = 40;
 
-/// Asks `judge` about every word of `sql`.
+/// Returns the union of what `judge` says about the words of `sql`.
 pub(crate) fn words(sql: &str, mut judge: impl FnMut(Word<'_>) -> Dirt) -> Dirt {
     let bytes = sql.as_bytes();
     let mut dirt = Dirt::NONE;
     let mut first = true;
-    // Does the line that is read hold a comment to its end? Then a statement can begin on the next one.
+    // Whether the current line has a line comment. A statement can begin on the line after it.
     let mut commented = false;
     let mut at = 0;
     while at < bytes.len() {
@@ -107,8 +118,9 @@ fn is_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_' || !byte.is_ascii()
 }
 
-/// Is a transaction that SQL text began open after `sql`, if one is `open` before it? By the verbs alone: what stands in quotes, in the body of
-/// a function or in a `DO` is not looked at.
+/// Returns whether a transaction that SQL text began is open after `sql`, given whether one is
+/// `open` before it. Decided by the verbs alone: text in quotes, in the body of a function and in a
+/// `DO` is ignored.
 pub(crate) fn open_after(sql: &str, mut open: bool) -> bool {
     let mut before = open;
     let mut verb = Verb::Other;
@@ -130,7 +142,8 @@ pub(crate) fn open_after(sql: &str, mut open: bool) -> bool {
         }
         match (verb, word.text) {
             (Verb::Start, "transaction") => open = true,
-            // To a savepoint, and what was made ready for two-phase commit: the transaction is none of it. A block of code is none.
+            // These do not end the transaction: `ROLLBACK TO`, `COMMIT PREPARED`, `AND CHAIN`.
+            // `BEGIN NOT ATOMIC` begins a block of code.
             (Verb::End, "to" | "prepared" | "chain") | (Verb::Begin, "atomic") => open = before,
             (Verb::End, "no") => verb = Verb::Other,
             _ => {}
@@ -159,7 +172,7 @@ impl Verb {
     }
 }
 
-/// The text with nothing between its quotes.
+/// Returns the text without the parts in quotes.
 fn without_quoted(sql: &str) -> String {
     let mut quote = None;
     sql.chars()
@@ -180,10 +193,10 @@ fn is_body(word: &Word<'_>) -> bool {
     word.first && word.text == "do" || names.contains(&word.text)
 }
 
-/// How much of a statement a label shows.
+/// The length of a label, in characters.
 const LABEL: usize = 120;
 
-/// The statement as a label: on one line, cut. Parameters are not part of the text.
+/// Returns the statement as a label: one line, cut off. Parameters are not part of the text.
 pub(crate) fn label(sql: &str) -> String {
     let mut label = String::with_capacity(sql.len().min(LABEL) + 3);
     let mut taken = 0;

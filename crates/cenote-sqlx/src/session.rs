@@ -1,4 +1,4 @@
-//! The session: a connection, and what is known about the state it is in.
+//! The session: a connection and its known state.
 
 use std::fmt;
 use std::sync::Arc;
@@ -16,21 +16,21 @@ use crate::template::Template;
 use crate::transaction::TransactionOptions;
 use crate::writer::Writer;
 
-/// Where the driver stands with its last operation.
+/// How far the driver is with its last operation.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Flight {
-    /// Done, all of it read.
-    Landed,
-    /// Dropped between two rows: unread rows, at a known place.
-    Halfway,
-    /// Dropped while it waited for the server: anywhere.
-    Flying,
+pub enum Progress {
+    /// It is over, and all answers were read.
+    Done,
+    /// It was dropped between two rows. The rest can be read.
+    BetweenRows,
+    /// It was dropped while the driver waited for the server.
+    Running,
 }
 
-/// What a pool of this crate lends: a connection of sqlx, with a record of what may have to be undone.
+/// The resource of the pool: a connection of sqlx, with a record of what may have to be undone.
 ///
-/// Hooks of the pool meet it; there `&mut session` is an `Executor`.
+/// Hooks of the pool get it. There `&mut session` is an `Executor`.
 ///
 /// ```
 /// # #[cfg(feature = "sqlite")]
@@ -57,27 +57,28 @@ pub struct Session<DB: Dialect> {
 
 pub(crate) struct State {
     pub(crate) dirt: Dirt,
-    pub(crate) flight: Flight,
+    pub(crate) progress: Progress,
     pub(crate) broken: bool,
-    /// Was a clean begun that did not come to its end? What it could not settle in its time, a close need not try again.
+    /// Whether a cleaning began and did not succeed. Then the close does not try to settle it
+    /// again.
     pub(crate) unclean: bool,
-    /// An SQL error since the transaction began: it may have failed as a whole.
+    /// Whether a statement failed since the transaction began. The transaction may have failed too.
     pub(crate) failed: bool,
-    /// The server gave the whole transaction up. What would follow ran outside it.
+    /// Whether the server rolled the whole transaction back, so that statements would run outside.
     pub(crate) given_up: bool,
-    /// How many transactions are open by our count. A driver that counts less has lost one.
+    /// The number of open transactions by our count. If the driver counts less, one was lost.
     pub(crate) open: usize,
-    /// Is a transaction open that the text of a statement began?
+    /// Whether a transaction is open that SQL text began.
     by_sql: bool,
-    /// And will it be, after the text that runs? If that ends well, and if not.
+    /// Whether it will be open after the running text: if that succeeds, and if it fails.
     soon: Option<(bool, bool)>,
-    /// Was a transaction put around the one statement that runs?
+    /// Whether the running statement was put into a transaction of its own.
     wrapped: bool,
-    /// Set by a nested transaction that was dropped while something else used the connection.
+    /// Set by a nested transaction that was dropped while its connection was in use.
     pub(crate) doomed: Arc<AtomicBool>,
-    /// Must be run when the transaction is over.
+    /// A statement that must run after the transaction.
     pub(crate) afterwards: Option<&'static str>,
-    /// The right to write, where there is only one.
+    /// The right to write, where there is one writer at a time.
     pub(crate) writer: Option<Lease<Writer>>,
 }
 
@@ -95,7 +96,7 @@ impl<DB: Dialect> Session<DB> {
             template,
             state: State {
                 dirt: Dirt::NONE,
-                flight: Flight::Landed,
+                progress: Progress::Done,
                 broken: false,
                 unclean: false,
                 failed: false,
@@ -111,22 +112,22 @@ impl<DB: Dialect> Session<DB> {
         }
     }
 
-    /// Itself, whatever the statement.
+    /// Returns itself. A lease has a method of the same name, which also sets a label.
     pub(crate) fn session_for(&mut self, _: &str) -> &mut Self {
         self
     }
 
-    /// Does it answer, but for a database that is not there any longer?
+    /// Returns whether the connection works, but for a database that is no longer there.
     pub(crate) fn is_astray(&self) -> bool {
         DB::is_astray(&self.brake, &self.template)
     }
 
-    /// How deep in transactions it is, by the driver's count.
+    /// Returns the depth of nested transactions by the driver's count.
     pub(crate) fn depth(&self) -> usize {
         Manages::<DB>::get_transaction_depth(&self.connection)
     }
 
-    /// Is a transaction open, by the driver's count, by ours, or by the text of what was run?
+    /// Returns whether a transaction is open: by the driver's count, by ours, or by SQL text.
     pub(crate) fn is_in_transaction(&self) -> bool {
         self.depth() > 0 || self.state.open > 0 || self.is_begun_by_sql()
     }
@@ -135,46 +136,47 @@ impl<DB: Dialect> Session<DB> {
         self.state.by_sql || self.state.soon.is_some_and(|(well, _)| well)
     }
 
-    /// No transaction is open.
+    /// Records that no transaction is open.
     pub(crate) fn forget_transactions(&mut self) {
         self.state.open = 0;
         self.state.by_sql = false;
         self.state.soon = None;
     }
 
-    /// Would the next user of the same scope miss something if it got another connection?
+    /// Returns whether the next statement of the same scope needs this connection.
     pub(crate) fn is_bound(&self) -> bool {
         self.depth() > 0 || self.state.dirt != Dirt::NONE
     }
 
-    /// The connection, for foreign hands: nobody knows what they do to it.
+    /// Returns the connection for use outside of this crate. Everything is suspected afterwards.
     pub(crate) fn raw(&mut self) -> &mut DB::Connection {
         self.state.dirt = Dirt::ANY;
         self.state.failed = true;
         &mut self.connection
     }
 
-    /// Ready for this statement, in flight from now on.
-    pub(crate) async fn take_off(&mut self, sql: &str) -> Result<(), Error> {
+    /// Prepares the session for this statement and marks it as running.
+    pub(crate) async fn start(&mut self, sql: &str) -> Result<(), Error> {
         self.make_ready().await?;
         if self.state.given_up || self.depth() < self.state.open {
-            return Err(lost("the transaction of this statement has ended before"));
+            return Err(lost("the transaction ended before this statement"));
         }
         let dirt = DB::scan(sql);
         self.state.dirt |= dirt;
         if dirt.has(Dirt::TRANSACTION) && self.depth() == 0 {
             let well = scan::open_after(sql, self.state.by_sql);
-            // One statement that fails begins nothing; of several the first may have.
+            // A single statement that fails begins nothing. Of several, the first may have begun.
             let several = sql.trim_end().trim_end_matches(';').contains(';');
             self.state.soon = Some((well, self.state.by_sql || well && several));
         }
-        self.state.flight = Flight::Flying;
+        self.state.progress = Progress::Running;
         Ok(())
     }
 
-    /// Ready for this command. Behind a proxy that lends server connections by the transaction, preparing and running it must be one.
-    pub(crate) async fn take_off_with(&mut self, command: &mut Command<DB>) -> Result<(), Error> {
-        self.take_off(command.text()).await?;
+    /// Prepares the session for this command. Behind a proxy that lends server connections by the
+    /// transaction, the command is prepared and run in one transaction.
+    pub(crate) async fn start_command(&mut self, command: &mut Command<DB>) -> Result<(), Error> {
+        self.start(command.text()).await?;
         if self.template.pooled && command.leave_nothing_prepared() && !self.is_bound() {
             Manages::<DB>::begin(&mut self.connection, None).await?;
             self.state.wrapped = true;
@@ -184,41 +186,41 @@ impl<DB: Dialect> Session<DB> {
 
     async fn make_ready(&mut self) -> Result<(), Error> {
         if self.state.broken {
-            return Err(lost("the connection of this transaction was lost before"));
+            return Err(lost("the connection of this transaction is lost"));
         }
         if self.state.doomed.load(Ordering::Acquire) {
             return Err(lost(
-                "a nested transaction was dropped while its connection was in use elsewhere",
+                "a nested transaction was dropped while its connection was in use",
             ));
         }
-        if self.state.flight != Flight::Landed {
+        if self.state.progress != Progress::Done {
             let care = self.depth() > 0 || self.state.dirt.has(Dirt::TRANSACTION);
             self.settle(care).await?;
         }
         Ok(())
     }
 
-    /// After a dropped operation: brings the driver back to a known place, or declares the session broken. With `care` for the
-    /// transaction that it is in.
+    /// Brings the driver back to a known state after a dropped operation, or marks the session as
+    /// broken. `care` spares the transaction.
     pub(crate) async fn settle(&mut self, care: bool) -> Result<(), Error> {
         let settled = DB::settle(
             &mut self.connection,
-            self.state.flight,
+            self.state.progress,
             &self.brake,
             &self.template,
             care,
         );
         let settled = settled.await;
         match settled {
-            Ok(()) => self.state.flight = Flight::Landed,
+            Ok(()) => self.state.progress = Progress::Done,
             Err(_) => self.state.broken = true,
         }
         self.state.failed = true;
         settled
     }
 
-    /// After an operation: what does its end say about the session?
-    pub(crate) async fn land<T>(&mut self, mut result: Result<T, Error>) -> Result<T, Error> {
+    /// Records what the result of an operation says about the session.
+    pub(crate) async fn complete<T>(&mut self, mut result: Result<T, Error>) -> Result<T, Error> {
         if std::mem::take(&mut self.state.wrapped) {
             let committed = match result {
                 Ok(_) => Manages::<DB>::commit(&mut self.connection).await,
@@ -235,11 +237,11 @@ impl<DB: Dialect> Session<DB> {
         self.state.given_up |= self.depth() > 0 && result.as_ref().is_err_and(DB::gives_up);
         self.state.broken |= class.is_some_and(Class::poisons);
         if !self.state.broken {
-            // A driver may stop reading at the row or the error that it was after.
+            // A driver may stop reading at the row or the error that it looked for.
             let flushed = self.connection.flush().await;
             self.state.broken = flushed.is_err_and(|error| DB::classify(&error).poisons());
         }
-        self.state.flight = Flight::Landed;
+        self.state.progress = Progress::Done;
         result
     }
 
@@ -247,37 +249,37 @@ impl<DB: Dialect> Session<DB> {
         &mut self,
         mut command: Command<DB>,
     ) -> Result<DB::QueryResult, Error> {
-        self.take_off_with(&mut command).await?;
+        self.start_command(&mut command).await?;
         let result = DB::execute(&mut self.connection, command).await;
-        self.land(result).await
+        self.complete(result).await
     }
 
     pub(crate) async fn fetch_all(
         &mut self,
         mut command: Command<DB>,
     ) -> Result<Vec<DB::Row>, Error> {
-        self.take_off_with(&mut command).await?;
+        self.start_command(&mut command).await?;
         let result = DB::fetch_all(&mut self.connection, command).await;
-        self.land(result).await
+        self.complete(result).await
     }
 
     pub(crate) async fn fetch_optional(
         &mut self,
         mut command: Command<DB>,
     ) -> Result<Option<DB::Row>, Error> {
-        self.take_off_with(&mut command).await?;
+        self.start_command(&mut command).await?;
         let result = DB::fetch_optional(&mut self.connection, command).await;
-        self.land(result).await
+        self.complete(result).await
     }
 
-    /// Runs statements that are our own, and leave nothing behind.
+    /// Runs statements of this crate, which leave no state behind.
     pub(crate) async fn run(&mut self, sql: &str) -> Result<(), Error> {
-        self.state.flight = Flight::Flying;
+        self.state.progress = Progress::Running;
         let result = <DB as Statements>::run(&mut self.connection, sql).await;
-        self.land(result).await
+        self.complete(result).await
     }
 
-    /// Begins a transaction, or a savepoint in one. Returns how deep it is now.
+    /// Begins a transaction, or a savepoint in one. Returns the depth.
     pub(crate) async fn begin(&mut self, options: &TransactionOptions) -> Result<usize, Error> {
         self.make_ready().await?;
         self.refuse_inside_sql()?;
@@ -288,53 +290,68 @@ impl<DB: Dialect> Session<DB> {
         let statement = DB::begin(options).filter(|_| !nested);
         let statement =
             statement.map(|sql| sqlx::SqlSafeStr::into_sql_str(sqlx::AssertSqlSafe(sql)));
-        self.state.flight = Flight::Flying;
+        self.state.progress = Progress::Running;
         if !nested {
             self.state.failed = false;
             self.state.given_up = false;
             self.state.afterwards = DB::after(options);
         }
         let result = Manages::<DB>::begin(&mut self.connection, statement).await;
-        self.land(result).await?;
+        self.complete(result).await?;
         self.state.open = self.depth();
         Ok(self.state.open)
     }
 
-    /// Begun inside a transaction that SQL text began, one of ours would commit or undo that: MySQL commits it without a word.
+    /// Refuses a transaction inside one that SQL text began. The inner one would end the outer one:
+    /// MySQL commits it silently.
     fn refuse_inside_sql(&self) -> Result<(), Error> {
         if self.depth() > 0 || !self.is_begun_by_sql() {
             return Ok(());
         }
         Err(Error::InvalidArgument(String::from(
-            "a transaction that SQL text began is open on this connection: end it first, or begin it with `Db::begin`",
+            "SQL text began a transaction on this connection: end it first, or begin it with `Db::begin`",
         )))
     }
 
-    /// Commits the transaction that is `depth` deep, if it is still the innermost and has not failed on the server.
+    /// Commits the transaction at `depth`, if it is the innermost one and has not failed.
     pub(crate) async fn commit(&mut self, depth: usize) -> Result<(), Error> {
         self.make_ready().await?;
         if self.depth() != depth || self.state.given_up {
             return Err(lost("the transaction ended before its commit"));
         }
-        // PostgreSQL answers the commit of a failed transaction with success, and rolls it back.
+        // PostgreSQL reports success for the commit of a failed transaction, and rolls it back.
         if self.state.failed {
             self.run(DB::PROBE).await?;
         }
-        self.state.flight = Flight::Flying;
+        self.state.progress = Progress::Running;
         let result = Manages::<DB>::commit(&mut self.connection).await;
-        self.land(result).await?;
+        if let Err(error) = self.complete(result).await {
+            if depth == 1 && DB::FAILED_COMMIT_ENDS && !self.state.broken {
+                // A failure here marks the session as broken. The caller needs the first error.
+                let _ = self.forget_ended().await;
+            }
+            return Err(error);
+        }
         self.finish(depth).await
     }
 
-    /// Rolls back the transaction that is `depth` deep.
+    /// Lets the driver count down after the server ended the transaction. The driver can do that
+    /// with a `ROLLBACK` only, which gets an empty transaction: without one the server logs a
+    /// warning.
+    async fn forget_ended(&mut self) -> Result<(), Error> {
+        self.run("BEGIN").await?;
+        self.roll_back(1).await
+    }
+
+    /// Rolls back the transaction at `depth`.
     pub(crate) async fn roll_back(&mut self, depth: usize) -> Result<(), Error> {
         self.make_ready().await?;
         if self.depth() != depth {
             return Err(lost("the transaction ended before its rollback"));
         }
-        self.state.flight = Flight::Flying;
+        self.state.progress = Progress::Running;
         let result = Manages::<DB>::rollback(&mut self.connection).await;
-        self.land(result).await?;
+        self.complete(result).await?;
         self.state.failed = false;
         self.finish(depth).await
     }
@@ -354,18 +371,19 @@ impl<DB: Dialect> Session<DB> {
         done
     }
 
-    /// The transaction that is `depth` deep was dropped. If the session goes back to its pool, the cleaning there rolls it back. If it
-    /// `stays` in its scope, that is done before whatever is done next.
+    /// Records that the transaction at `depth` was dropped. If the session goes back to its pool,
+    /// the cleaning rolls it back. If the session `stays` in its scope, the rollback is queued
+    /// before the next statement.
     pub(crate) fn abandon(&mut self, depth: usize, stays: bool) {
-        let over = self.depth() < depth && self.state.flight != Flight::Flying;
+        let over = self.depth() < depth && self.state.progress != Progress::Running;
         if !stays || over {
             return;
         }
         self.state.open = depth - 1;
         Manages::<DB>::start_rollback(&mut self.connection);
         self.state.failed = true;
-        if self.state.flight == Flight::Landed {
-            self.state.flight = Flight::Halfway;
+        if self.state.progress == Progress::Done {
+            self.state.progress = Progress::BetweenRows;
         }
     }
 }

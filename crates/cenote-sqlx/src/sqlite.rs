@@ -1,4 +1,4 @@
-//! SQLite.
+//! The dialect of SQLite.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -12,18 +12,21 @@ use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection, SqliteJournalMode, Sq
 use sqlx::{Connection, Error, Executor, Sqlite};
 use sqlx_core::transaction::TransactionManager;
 
-use crate::builder::{BuildError, Credentials, Draft};
+use crate::build_error::BuildError;
+use crate::builder::Draft;
+use crate::credentials::Credentials;
 use crate::dialect::{Dialect, statements};
 use crate::error::{self, Class, lost};
 use crate::scan::{Dirt, Word, words};
-use crate::session::Flight;
+use crate::session::Progress;
 use crate::template::Template;
 use crate::transaction::TransactionOptions;
 
-/// How long a writer of another process is waited for.
+/// How long a statement waits for a writer in another process.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How many steps of SQLite's machine lie between two looks at the brake: some tenths of a millisecond.
+/// How many steps SQLite's virtual machine runs between two looks at the brake: some tenths of a
+/// millisecond.
 const STEPS: i32 = 10_000;
 
 statements!(Sqlite);
@@ -36,7 +39,7 @@ impl Dialect for Sqlite {
         error::classify(error, judge)
     }
 
-    /// After these the whole transaction may be gone: out of memory, interrupted, I/O, full.
+    /// These may roll the whole transaction back: out of memory, interrupted, I/O, disk full.
     fn gives_up(error: &Error) -> bool {
         let code = error.as_database_error().map(kind_of);
         matches!(code, Some(7 | 9 | 10 | 13))
@@ -46,7 +49,7 @@ impl Dialect for Sqlite {
         words(sql, judge_word)
     }
 
-    /// A statement that begins with one of these and names no verb that writes.
+    /// A read begins with one of the verbs that read, and has no verb that writes.
     fn is_read(sql: &str) -> bool {
         let mut reads = true;
         words(sql, |word| {
@@ -60,8 +63,8 @@ impl Dialect for Sqlite {
         reads
     }
 
-    /// Good defaults under concurrency for what the URL says nothing about, and one connection for a database that lives in it,
-    /// unless it is to be shared: there readers and writers lock each other out.
+    /// Sets defaults for concurrency that a URL cannot express. A database in memory gets one
+    /// connection, unless it is shared.
     fn template(
         options: SqliteConnectOptions,
         draft: &mut Draft,
@@ -100,15 +103,17 @@ impl Dialect for Sqlite {
         Ok(brake)
     }
 
-    /// SQLite goes on with a file that has lost its name, and nobody will ever see what it writes there.
+    /// After its file was removed or replaced, a connection goes on with a file that has no name,
+    /// and whatever it writes is lost.
     fn is_astray(brake: &Brake, template: &Template<Self>) -> bool {
         brake.file.is_some() && identity(template.options.get_filename()) != brake.file
     }
 
-    /// The driver's thread finishes what it was given, one after the other: an answer proves that it is done.
+    /// The thread of the driver works in order, so an answer to a ping proves that the operation is
+    /// over.
     async fn settle(
         connection: &mut SqliteConnection,
-        _: Flight,
+        _: Progress,
         brake: &Brake,
         _: &Template<Self>,
         care: bool,
@@ -118,20 +123,20 @@ impl Dialect for Sqlite {
         brake.pulled.store(false, Ordering::Relaxed);
         answered?;
         if !connection.is_in_transaction() {
-            // After a commit that nobody waited for, the driver ignores the next rollback: let it be this one, which does nothing.
+            // After a dropped commit the driver ignores one rollback. This one has no effect, so
+            // that no later one is ignored.
             <Sqlite as sqlx::Database>::TransactionManager::start_rollback(connection);
         }
         Ok(())
     }
 
-    /// A new connection is cheaper than finding out what was changed.
+    /// SQLite has no reset, and a new connection is cheap.
     async fn reset(_: &mut SqliteConnection, _: Dirt) -> Result<(), Error> {
-        Err(lost(
-            "the session was changed, and this database offers no reset",
-        ))
+        Err(lost("the session was changed, and it cannot be reset"))
     }
 
-    /// Who means to write takes the lock at once, and cannot fail halfway. Every isolation level that can be asked for is kept.
+    /// A transaction that may write takes the lock at once, so that it cannot fail halfway. Every
+    /// isolation level is granted, because SQLite is serializable.
     fn begin(options: &TransactionOptions) -> Option<String> {
         Some(if options.read_only {
             String::from("BEGIN; PRAGMA query_only = 1")
@@ -145,19 +150,20 @@ impl Dialect for Sqlite {
     }
 }
 
-/// By what a connection can be stopped, and which file it has open.
+/// The means to stop a connection, and the identity of its file.
 #[doc(hidden)]
 #[derive(Debug)]
 pub struct Brake {
-    /// Set while what runs is to be given up.
+    /// Set while the running statement must stop.
     pulled: Arc<AtomicBool>,
     file: Option<Identity>,
 }
 
-/// The device of a file, and its number there.
+/// The device and the inode of a file.
 type Identity = (u64, u64);
 
-/// Which file has this name now, if one has. Where a file that is open cannot lose its name, nobody needs to know.
+/// Returns the identity of the file with this name, if there is one. On systems where an open file
+/// cannot be removed, the identity is not needed.
 fn identity(name: &Path) -> Option<Identity> {
     #[cfg(unix)]
     {
@@ -172,13 +178,15 @@ fn identity(name: &Path) -> Option<Identity> {
     }
 }
 
-/// The options keep it to themselves, but for their `Debug`; and the URL that they make can panic.
+/// Returns whether the database is in memory. Only `Debug` of the options shows it: their URL does
+/// not, and making it can panic.
 fn is_in_memory(options: &SqliteConnectOptions) -> bool {
     let shown = format!("{options:?}");
     shown.contains("in_memory: true") || options.get_filename() == Path::new(":memory:")
 }
 
-/// With its last connection the database is gone. One that is shared is held by one more.
+/// Checks and completes the options of a database in memory, which is lost with its last
+/// connection. A shared one is kept alive by one more connection.
 fn in_memory(
     mut options: SqliteConnectOptions,
     draft: &mut Draft,
@@ -193,7 +201,8 @@ fn in_memory(
     let name = options.get_filename().to_string_lossy().into_owned();
     let named = name.starts_with("file:");
     if asked && !named {
-        // SQLite shares only what has such a name. Each connection would have a database of its own.
+        // SQLite shares only a database with such a name. With another name each connection would
+        // have a database of its own.
         options = options.filename(format!("file:{name}"));
     }
     draft.fleeting = asked || shares && named;
@@ -204,7 +213,7 @@ fn in_memory(
     Ok(options)
 }
 
-/// The low byte of the code is the kind, the rest says more.
+/// Returns the primary code of an error: the low byte of its extended code.
 fn kind_of(error: &(dyn DatabaseError + 'static)) -> i32 {
     let code = error.code().and_then(|code| code.parse::<i32>().ok());
     code.unwrap_or_default() & 0xff
@@ -214,7 +223,7 @@ fn judge(error: &(dyn DatabaseError + 'static)) -> Class {
     match kind_of(error) {
         // Busy, locked.
         5 | 6 => Class::Conflict,
-        // I/O, corrupt, cannot open, misuse, not a database.
+        // I/O, corrupt, cannot open, misuse, no database.
         10 | 11 | 14 | 21 | 26 => Class::Broken,
         _ => Class::Statement,
     }

@@ -1,4 +1,4 @@
-//! The template: all that is needed to open a connection and to make it as good as new.
+//! The template: how connections are opened, and how they are reset.
 
 use std::error::Error as StdError;
 use std::fmt;
@@ -7,26 +7,43 @@ use futures_core::future::BoxFuture;
 use sqlx::{Connection, Error};
 use tokio::sync::Mutex;
 
-use crate::builder::Credentials;
+use crate::credentials::Credentials;
 use crate::dialect::{Dialect, Options, Statements};
 
-/// What is done about session state before a connection is lent again. An open transaction is always rolled back.
+/// How session state is undone before a connection is lent again. An open transaction is always
+/// rolled back.
+///
+/// ```
+/// # #[cfg(feature = "sqlite")]
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use cenote_sqlx::{Db, Reset};
+///
+/// for (reset, left) in [(Reset::IfDirty, 0), (Reset::Never, 1)] {
+///     let db = Db::sqlite("sqlite::memory:").max_size(1).reset(reset).build()?;
+///     sqlx::query("PRAGMA recursive_triggers = 1").execute(&db).await?;
+///     let set: i64 = sqlx::query_scalar("PRAGMA recursive_triggers").fetch_one(&db).await?;
+///     assert_eq!(set, left);
+/// }
+/// # Ok(()) }
+/// # #[cfg(not(feature = "sqlite"))] fn main() {}
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Reset {
-    /// Nothing.
+    /// Session state is kept.
     Never,
-    /// A reset, if the text of what was run says that there may be something to reset. What a function does on the server is not seen.
+    /// The session is reset if the text of a statement suggests that it changed the session.
+    /// Changes by a function on the server are not noticed.
     #[default]
     IfDirty,
-    /// A reset after every use. Databases without one close the connection.
+    /// The session is reset after every use. A database without a reset closes the connection.
     Always,
-    /// This statement, after every use.
+    /// This statement runs after every use.
     Query(String),
 }
 
-pub(crate) type AskCredentials = dyn Fn() -> BoxFuture<'static, Result<Credentials, Box<dyn StdError + Send + Sync>>>
-    + Send
-    + Sync;
+type Asked = BoxFuture<'static, Result<Credentials, Box<dyn StdError + Send + Sync>>>;
+
+pub(crate) type AskCredentials = dyn Fn() -> Asked + Send + Sync;
 
 /// How connections of one [`Db`](crate::Db) are opened.
 #[doc(hidden)]
@@ -35,29 +52,30 @@ pub struct Template<DB: Dialect> {
     pub(crate) credentials: Option<Box<AskCredentials>>,
     pub(crate) settings: Vec<String>,
     pub(crate) reset: Reset,
-    /// May what was abandoned be cancelled on the server?
+    /// Whether a dropped operation may be cancelled on the server.
     pub cancel: bool,
-    /// Is there a proxy between, which lends server connections by the transaction?
+    /// Whether a proxy lends server connections by the transaction.
     pub(crate) pooled: bool,
-    /// A connection to cancel by: opened when it is needed, shared by those who need it at the same time.
+    /// The connection that sends cancel requests. It is opened on demand and shared by requests at
+    /// the same time.
     pub canceller: Mutex<Option<DB::Connection>>,
-    /// Where a database is gone with its last connection: one that stays.
+    /// For a database that is lost with its last connection: a connection that is never closed.
     pub(crate) anchor: Option<Mutex<Option<DB::Connection>>>,
 }
 
 impl<DB: Dialect> Template<DB> {
-    /// A connection as the driver makes it.
+    /// Opens a connection.
     pub(crate) async fn connect(&self) -> Result<DB::Connection, Error> {
         let Some(ask) = &self.credentials else {
             return DB::Connection::connect_with(&self.options).await;
         };
         let credentials = ask().await.map_err(Error::Configuration)?;
         let options = DB::with_credentials(self.options.clone(), &credentials)
-            .expect("the builder refuses credentials where there are none");
+            .expect("the builder refuses credentials for a database without users");
         DB::Connection::connect_with(&options).await
     }
 
-    /// Makes sure that the database outlasts the connections that are lent.
+    /// Opens the anchor, if the database needs one and has none yet.
     pub(crate) async fn drop_anchor(&self) -> Result<(), Error> {
         let Some(anchor) = &self.anchor else {
             return Ok(());
@@ -69,7 +87,7 @@ impl<DB: Dialect> Template<DB> {
         Ok(())
     }
 
-    /// Applies what the user set for every connection.
+    /// Runs the settings of the user.
     pub(crate) async fn apply_settings(
         &self,
         connection: &mut DB::Connection,
@@ -82,7 +100,7 @@ impl<DB: Dialect> Template<DB> {
 }
 
 impl<DB: Dialect> fmt::Debug for Template<DB> {
-    /// Without the options, which know the password.
+    /// Leaves out the options, which contain the password.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Template")
             .field("database", &DB::NAME)

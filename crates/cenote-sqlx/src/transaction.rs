@@ -1,16 +1,25 @@
-//! A transaction that is passed along by hand. The ambient one is in `ambient.rs`.
+//! A transaction that is passed along as an argument. The ambient one is in `ambient.rs`.
 
 use std::fmt;
+use std::future::Future;
 use std::ops::{Deref, DerefMut};
 
 use futures_core::future::BoxFuture;
 use sqlx::{Acquire, Connection, Error};
 
+use crate::db::Db;
 use crate::dialect::Dialect;
 use crate::lease::Lease;
 use crate::session::Session;
 
-/// How a transaction is begun. A nested one takes none of these.
+/// How a transaction begins. A nested transaction takes no options.
+///
+/// ```
+/// use cenote_sqlx::{Isolation, TransactionOptions};
+///
+/// let options = TransactionOptions::new().isolation(Isolation::Serializable).read_only();
+/// assert_ne!(options, TransactionOptions::new());
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TransactionOptions {
     pub(crate) isolation: Option<Isolation>,
@@ -18,39 +27,45 @@ pub struct TransactionOptions {
 }
 
 impl TransactionOptions {
-    /// As the database does by itself.
+    /// The defaults of the database.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// With this isolation level. SQLite is serializable always.
+    /// Sets the isolation level. SQLite is always serializable.
     pub fn isolation(mut self, isolation: Isolation) -> Self {
         self.isolation = Some(isolation);
         self
     }
 
-    /// Without the right to write: whatever tries is refused.
+    /// Refuses statements that write.
     pub fn read_only(mut self) -> Self {
         self.read_only = true;
         self
     }
 }
 
-/// How far transactions are kept apart.
+/// How far transactions are isolated from each other.
+///
+/// ```
+/// use cenote_sqlx::Isolation;
+///
+/// assert_eq!(Isolation::RepeatableRead.sql(), "REPEATABLE READ");
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Isolation {
-    /// Sees what others have not committed, if the database allows it.
+    /// A statement may see changes that are not committed, if the database allows it.
     ReadUncommitted,
-    /// Sees what others have committed, at each statement anew.
+    /// Each statement sees the changes that were committed before it.
     ReadCommitted,
-    /// Sees one state of the database.
+    /// All statements see one state of the database.
     RepeatableRead,
-    /// As if one transaction ran after the other.
+    /// The result is as if the transactions ran one after the other.
     Serializable,
 }
 
 impl Isolation {
-    /// As SQL calls it.
+    /// Returns the name in SQL.
     pub fn sql(self) -> &'static str {
         match self {
             Self::ReadUncommitted => "READ UNCOMMITTED",
@@ -61,10 +76,29 @@ impl Isolation {
     }
 }
 
-/// An open transaction, with the connection that it runs on. It can be moved to another task. Dropped without
-/// [`commit`](Transaction::commit), it is rolled back before anybody else uses the connection.
+/// An open transaction, with its connection. It can be moved to another task. If it is dropped
+/// without a [`commit`](Transaction::commit), it is rolled back before the connection is used
+/// again.
 ///
 /// `&mut transaction` is an `Executor`.
+///
+/// ```
+/// # #[cfg(feature = "sqlite")]
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let db = cenote_sqlx::Db::sqlite("sqlite::memory:").max_size(1).build()?;
+/// let mut transaction = db.begin().await?;
+/// sqlx::query("CREATE TABLE t (a INTEGER)").execute(&mut transaction).await?;
+/// let mut savepoint = transaction.begin().await?;
+/// sqlx::query("INSERT INTO t VALUES (1)").execute(&mut savepoint).await?;
+/// savepoint.rollback().await?;
+/// sqlx::query("INSERT INTO t VALUES (2)").execute(&mut transaction).await?;
+/// transaction.commit().await?;
+///
+/// let rows: Vec<i64> = sqlx::query_scalar("SELECT a FROM t").fetch_all(&db).await?;
+/// assert_eq!(rows, [2]);
+/// # Ok(()) }
+/// # #[cfg(not(feature = "sqlite"))] fn main() {}
+/// ```
 #[must_use = "a transaction that is not committed is rolled back"]
 pub struct Transaction<'c, DB: Dialect> {
     held: Held<'c, DB>,
@@ -75,6 +109,57 @@ enum Held<'c, DB: Dialect> {
     Own(Lease<DB>),
     Outer(&'c mut Lease<DB>),
     Over,
+}
+
+impl<DB: Dialect> Db<DB> {
+    /// Begins a transaction that is passed along as an argument: `&mut transaction` is the
+    /// executor. Inside a transaction it is a savepoint, and other statements of the outer
+    /// transaction wait until it has ended.
+    ///
+    /// ```
+    /// # #[cfg(feature = "sqlite")]
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let db = cenote_sqlx::Db::sqlite("sqlite::memory:?cenote.max_size=1").build()?;
+    /// let mut transaction = db.begin().await?;
+    /// sqlx::query("CREATE TABLE t (a INTEGER)").execute(&mut transaction).await?;
+    /// drop(transaction); // not committed
+    /// assert!(sqlx::query("SELECT * FROM t").execute(&db).await.is_err());
+    /// # Ok(()) }
+    /// # #[cfg(not(feature = "sqlite"))] fn main() {}
+    /// ```
+    ///
+    /// # Cancel safety
+    /// Dropping this future leaves no transaction open.
+    #[track_caller]
+    pub fn begin(&self) -> impl Future<Output = Result<Transaction<'static, DB>, Error>> + Send {
+        self.begin_with(TransactionOptions::new())
+    }
+
+    /// Begins a transaction with options, like [`begin`](Db::begin).
+    ///
+    /// ```
+    /// # #[cfg(feature = "sqlite")]
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let db = cenote_sqlx::Db::sqlite("sqlite::memory:").max_size(1).build()?;
+    /// use cenote_sqlx::TransactionOptions;
+    ///
+    /// let mut reading = db.begin_with(TransactionOptions::new().read_only()).await?;
+    /// assert!(sqlx::query("CREATE TABLE t (a INTEGER)").execute(&mut reading).await.is_err());
+    /// reading.rollback().await?;
+    /// # Ok(()) }
+    /// # #[cfg(not(feature = "sqlite"))] fn main() {}
+    /// ```
+    ///
+    /// # Cancel safety
+    /// As [`begin`](Db::begin).
+    #[track_caller]
+    pub fn begin_with(
+        &self,
+        options: TransactionOptions,
+    ) -> impl Future<Output = Result<Transaction<'static, DB>, Error>> + Send {
+        let acquiring = self.acquire_for(options);
+        async move { Transaction::own(acquiring.await?, &options).await }
+    }
 }
 
 impl<DB: Dialect> Transaction<'static, DB> {
@@ -91,10 +176,10 @@ impl<DB: Dialect> Transaction<'static, DB> {
 }
 
 impl<DB: Dialect> Transaction<'_, DB> {
-    /// Makes it last, and gives the connection back.
+    /// Commits the transaction and gives the connection back.
     ///
     /// # Cancel safety
-    /// Dropped midway, it may or may not be committed.
+    /// If this future is dropped, the transaction may be committed or rolled back.
     pub async fn commit(mut self) -> Result<(), Error> {
         let depth = self.depth;
         self.lease().session().commit(depth).await?;
@@ -102,10 +187,11 @@ impl<DB: Dialect> Transaction<'_, DB> {
         Ok(())
     }
 
-    /// Undoes it, and gives the connection back.
+    /// Rolls the transaction back and gives the connection back.
     ///
     /// # Cancel safety
-    /// Dropped midway, it is rolled back all the same.
+    /// If this future is dropped, the transaction is rolled back before the connection is used
+    /// again.
     pub async fn rollback(mut self) -> Result<(), Error> {
         let depth = self.depth;
         self.lease().session().roll_back(depth).await?;
@@ -116,7 +202,7 @@ impl<DB: Dialect> Transaction<'_, DB> {
     /// Begins a transaction inside this one: a savepoint.
     ///
     /// # Cancel safety
-    /// Dropped midway, the outer transaction may be lost; then its commit says so.
+    /// If this future is dropped, the outer transaction may be lost. Then its commit is an error.
     pub async fn begin(&mut self) -> Result<Transaction<'_, DB>, Error> {
         let lease = self.lease();
         let depth = lease.session().begin(&TransactionOptions::new()).await?;
@@ -130,7 +216,7 @@ impl<DB: Dialect> Transaction<'_, DB> {
         match &mut self.held {
             Held::Own(lease) => lease,
             Held::Outer(lease) => lease,
-            Held::Over => unreachable!("bug: a transaction that is over is used"),
+            Held::Over => unreachable!("bug: a transaction is used after its end"),
         }
     }
 
@@ -162,7 +248,7 @@ impl<DB: Dialect> Deref for Transaction<'_, DB> {
         match &self.held {
             Held::Own(lease) => lease,
             Held::Outer(lease) => lease,
-            Held::Over => unreachable!("bug: a transaction that is over is used"),
+            Held::Over => unreachable!("bug: a transaction is used after its end"),
         }
     }
 }

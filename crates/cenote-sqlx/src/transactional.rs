@@ -1,38 +1,42 @@
-//! What `#[transactional]` runs on: what a function's end means for its transaction, and the transaction around it.
+//! The functions and traits that the expansion of `#[transactional]` uses.
 
+mod again;
 #[cfg(feature = "http")]
 mod http;
 #[cfg(all(doctest, feature = "sqlite"))]
 mod misuse;
 
-use std::error::Error as StdError;
 use std::future::Future;
-use std::time::Duration;
+use std::sync::Arc;
 
 use sqlx::Error;
 
 use crate::db::Db;
 use crate::dialect::Dialect;
-use crate::retry::{Retry, is_conflict};
 use crate::transaction::TransactionOptions;
 
-/// Runs an `async fn` in a transaction: committed if it ends well; rolled back if it ends with an error or an error status, panics, or is dropped.
+pub use self::again::{Tries, rest};
+
+/// Runs an `async fn` in a transaction, which is committed after a success, and rolled back after
+/// an error, an error status, a panic or a drop.
 ///
-/// As in [`Db::transaction`], every `&db` of this database in the body is part of it, however deep in the calls, and without being passed along.
+/// As in [`Db::transaction`], every `&db` of this database in the body, and in the functions that
+/// it calls, is part of the transaction.
 ///
 /// ```
 /// # #[cfg(feature = "sqlite")]
 /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// use cenote_sqlx::{Db, transactional};
+/// use sqlx::Sqlite;
 ///
 /// #[transactional]
-/// async fn transfer(db: &Db<sqlx::Sqlite>, from: i64, to: i64, amount: i64) -> Result<(), sqlx::Error> {
+/// async fn transfer(db: &Db<Sqlite>, from: i64, to: i64, amount: i64) -> Result<(), sqlx::Error> {
 ///     add(db, to, amount).await?;
 ///     add(db, from, -amount).await // an error here undoes both
 /// }
 ///
-/// /// Knows nothing of the transaction, and is part of it.
-/// async fn add(db: &Db<sqlx::Sqlite>, account: i64, amount: i64) -> Result<(), sqlx::Error> {
+/// /// Is part of the transaction of its caller, if there is one.
+/// async fn add(db: &Db<Sqlite>, account: i64, amount: i64) -> Result<(), sqlx::Error> {
 ///     let add = sqlx::query("UPDATE accounts SET amount = amount + ? WHERE id = ?");
 ///     add.bind(amount).bind(account).execute(db).await.map(drop)
 /// }
@@ -51,41 +55,48 @@ use crate::transaction::TransactionOptions;
 /// ```
 ///
 /// # The database
-/// is an expression of the function's arguments: `#[transactional(db)]`, `#[transactional(self.db)]`, `#[transactional(app.db)]`. It may be left out if
-/// one argument is a `Db<..>` or a `&Db<..>`.
+/// The database is an expression over the arguments: `#[transactional(db)]`,
+/// `#[transactional(self.db)]`, `#[transactional(app.db)]`. Without an expression it is the one
+/// argument whose type is called `Db`, else the argument that is called `db`, else the only
+/// argument. In the last two cases the type may be an alias of `Db<..>`.
 ///
 /// # Options
 ///
 /// | option | |
 /// |---|---|
-/// | `read_only` | whatever tries to write is refused |
+/// | `read_only` | statements that write are refused |
 /// | `isolation = Serializable` | or another variant of [`Isolation`](crate::Isolation) |
-/// | `retry` | again, all of it, when others were in the way (serialization failure, deadlock): as [`Retry::default`] says |
-/// | `retry = ..` | as this [`Retry`] says |
-/// | `nested = savepoint` | in a transaction of this database: undoes its own part if it fails (the default) |
-/// | `nested = join` | in a transaction of this database: takes part in it, as if the attribute were not there. If it fails, nothing is undone until the outer fails: hand the error on |
+/// | `retry` | runs the whole function again after a conflict (serialization failure, deadlock), as [`Retry::default`](crate::Retry) says |
+/// | `retry = ..` | runs it again as this [`Retry`](crate::Retry) says |
+/// | `nested = savepoint` | inside a transaction of this database, a failure undoes the part of this function (the default) |
+/// | `nested = join` | inside a transaction of this database, the function runs as if the attribute were not there. A failure undoes nothing by itself: return the error to the outer function |
 ///
-/// Nested, the first two say nothing, and there is one try: they are up to the outermost.
+/// A nested function ignores the first two options and is tried once: the outermost function
+/// decides.
 ///
-/// # What it returns
-/// is a `Result<T, E>` with `E: From<sqlx::Error>`, for a begin or a commit can fail. Then that is the function's error, and its success is
-/// dropped. A rollback that fails hides no error. An `Ok` rolls back, too, if it says so: see [`Reply`].
+/// # The return type
+/// The function returns a `Result<T, E>` with `E: From<sqlx::Error>`, because a begin or a commit
+/// can fail. Such a failure becomes the error of the function, and its success is dropped. A
+/// rollback that fails does not hide the error that led to it. An `Ok` can roll back too: see
+/// [`Reply`].
 ///
-/// With the feature `http` of cenote-sqlx, these are rolled back by an error status, 4xx or 5xx: an `http::Response`, an `http::StatusCode` and
-/// `impl IntoResponse`, alone or in an `Ok`, and a tuple in an `Ok` that begins with a status. A failed transaction is a 500, or a 503 with `Retry-After`
-/// if the pool had no connection to lend. So a handler of axum is transactional as it is.
+/// With the feature `http` of cenote-sqlx an error status, 4xx or 5xx, rolls back. The function may
+/// return an `http::Response`, an `http::StatusCode` or `impl IntoResponse`, alone or in an `Ok`,
+/// or an `Ok` with a tuple that begins with a status. A failed transaction is a 500, or a 503 with
+/// `Retry-After` if the pool had no connection to lend. So handlers of axum can be transactional.
 ///
 /// ```
 /// # #[cfg(all(feature = "http", feature = "sqlite"))]
 /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// # use cenote_sqlx::{Db, transactional};
+/// # use sqlx::Sqlite;
 /// use http::StatusCode;
 ///
 /// #[transactional]
-/// async fn create(db: &Db<sqlx::Sqlite>, name: &str) -> Result<(StatusCode, String), sqlx::Error> {
+/// async fn create(db: &Db<Sqlite>, name: &str) -> Result<(StatusCode, String), sqlx::Error> {
 ///     sqlx::query("INSERT INTO people (name) VALUES (?)").bind(name).execute(db).await?;
 ///     if name.is_empty() {
-///         return Ok((StatusCode::UNPROCESSABLE_ENTITY, "a name, please".into())); // nobody is inserted
+///         return Ok((StatusCode::UNPROCESSABLE_ENTITY, "a name, please".into())); // rolls back
 ///     }
 ///     Ok((StatusCode::CREATED, format!("welcome, {name}")))
 /// }
@@ -101,9 +112,10 @@ use crate::transaction::TransactionOptions;
 /// ```
 ///
 /// # A body that may run again
-/// With `retry` the body borrows the arguments. What it would use up, it clones; an argument that is `mut` must be `Clone`, and is fresh at each try;
-/// what it changes behind a `&mut`, or outside the database, stays changed. `E` is a `std::error::Error`, a box with one, or like `anyhow::Error`: the
-/// error that was in the way is looked for in it and among its sources.
+/// With `retry` the body borrows the arguments, so it must clone an argument that it would move. A
+/// `mut` argument must be `Clone`, and each try gets a fresh copy. Changes behind a `&mut` argument
+/// or outside the database are not undone. `E` is a `std::error::Error`, a boxed one, or like
+/// `anyhow::Error`; the conflict is `E` itself or one of its sources.
 ///
 /// ```
 /// # #[cfg(feature = "sqlite")]
@@ -125,24 +137,35 @@ use crate::transaction::TransactionOptions;
 /// ```
 ///
 /// # Cancel safety
-/// Dropping the future drops the body, and rolls back; in the middle of the commit nobody can tell.
+/// Dropping the future drops the body and rolls back. If it is dropped during the commit, the
+/// transaction may be committed or rolled back.
 #[doc(inline)]
 pub use cenote_macros::transactional;
 
-/// What a [`transactional`](crate::transactional) function returns: it says whether to commit, and can be made of a transaction that failed.
+/// The return type of a [`transactional`](crate::transactional) function: it decides between commit
+/// and rollback, and can be made from the error of a failed transaction.
 ///
-/// A `Result` is one if its error is made of [`sqlx::Error`]. With the feature `http` a response and a status are, too: see [`Reply`].
+/// A `Result` is an outcome if its error implements `From<sqlx::Error>`. With the feature `http`, a
+/// response and a status are outcomes too: see [`Reply`].
+///
+/// ```
+/// use cenote_sqlx::Outcome;
+///
+/// let failed = <Result<(), sqlx::Error>>::failed(sqlx::Error::PoolClosed);
+/// assert!(!failed.commits());
+/// assert!(Ok::<_, sqlx::Error>("done").commits());
+/// ```
 #[diagnostic::on_unimplemented(
-    message = "a transactional function cannot return `{Self}`: it has no way to say that the transaction failed",
+    message = "a transactional function cannot return `{Self}`: it cannot express that the transaction failed",
     label = "not an `Outcome`",
     note = "return `Result<T, E>` with `E: From<sqlx::Error>`",
     note = "or an HTTP response: `http::Response<B>`, with the feature `http` of cenote-sqlx"
 )]
 pub trait Outcome {
-    /// Is what was done to last?
+    /// Returns whether the transaction is committed.
     fn commits(&self) -> bool;
 
-    /// The end of a function whose transaction could not be begun or committed.
+    /// Returns the value of a function whose transaction could not begin or be committed.
     fn failed(error: Error) -> Self;
 }
 
@@ -156,9 +179,11 @@ impl<T, E: From<Error>> Outcome for Result<T, E> {
     }
 }
 
-/// A success that may say no all the same: in an `Ok` it rolls back if it [is an error](Reply::is_error).
+/// A success that may still roll back: an `Ok` of it rolls back if it
+/// [is an error](Reply::is_error).
 ///
-/// With the feature `http` these are a response, a status, and a tuple that begins with a status; 4xx and 5xx are errors.
+/// With the feature `http`, a response, a status and a tuple that begins with a status are replies.
+/// The statuses 4xx and 5xx are errors.
 ///
 /// ```
 /// # #[cfg(feature = "sqlite")]
@@ -189,25 +214,69 @@ impl<T, E: From<Error>> Outcome for Result<T, E> {
 /// # #[cfg(not(feature = "sqlite"))] fn main() {}
 /// ```
 pub trait Reply {
-    /// Is what was done to be undone?
+    /// Returns whether the transaction is rolled back.
     fn is_error(&self) -> bool;
 }
 
-/// How a transactional function is run.
+/// The options of a transactional function.
 #[derive(Clone, Copy, Debug)]
 pub struct How {
-    /// How its transaction is begun.
+    /// How its transaction begins.
     pub options: TransactionOptions,
-    /// Does it take part in a transaction that is there already, without a savepoint?
+    /// Whether it takes part in an outer transaction without a savepoint.
     pub join: bool,
 }
 
-/// The handle to `db`, apart from what the function does with its arguments.
+/// Clones the handle, so that the body may move the argument. Smart pointers deref to it.
 pub fn handle<DB: Dialect>(db: &Db<DB>) -> Db<DB> {
     db.clone()
 }
 
-/// Runs `work` in a transaction of `db`. `refuses` tells a success that is an error all the same.
+/// Clones the handle in an argument that the attribute chose by its name or as the only one.
+pub fn guess<H: Handle>(argument: &H) -> Db<H::Database> {
+    argument.handle()
+}
+
+/// A `Db`, a reference to one, or an `Arc` of one: so that a type alias of `Db` is found, and any
+/// other type is an error that tells the fix.
+#[diagnostic::on_unimplemented(
+    message = "`#[transactional]` finds no database: `{Self}` is not a `Db`",
+    label = "not a `Db`",
+    note = "say where the database is, as in `#[transactional(app.db)]`"
+)]
+pub trait Handle {
+    /// The database of the handle.
+    type Database: Dialect;
+
+    /// Clones the handle.
+    fn handle(&self) -> Db<Self::Database>;
+}
+
+impl<DB: Dialect> Handle for Db<DB> {
+    type Database = DB;
+
+    fn handle(&self) -> Self {
+        self.clone()
+    }
+}
+
+impl<H: Handle> Handle for &H {
+    type Database = H::Database;
+
+    fn handle(&self) -> Db<H::Database> {
+        (**self).handle()
+    }
+}
+
+impl<H: Handle> Handle for Arc<H> {
+    type Database = H::Database;
+
+    fn handle(&self) -> Db<H::Database> {
+        (**self).handle()
+    }
+}
+
+/// Runs `work` in a transaction of `db`. `refuses` returns whether a success rolls back.
 #[track_caller]
 pub fn run<DB, Fut, R>(
     db: &Db<DB>,
@@ -249,11 +318,11 @@ enum Way<W, T> {
     Own(T),
 }
 
-/// Why there was nothing to commit.
+/// Why the transaction is not committed.
 enum Undo<R> {
-    /// The function ended so.
+    /// The function returned this value, which rolls back.
     Refused(R),
-    /// The transaction could not be begun or committed.
+    /// The transaction could not begin or be committed.
     Failed(Error),
 }
 
@@ -263,103 +332,24 @@ impl<R> From<Error> for Undo<R> {
     }
 }
 
-/// Asks a function's end whether it is a [`Reply`]: its own method is found if so, and that of [`AnyEnd`] otherwise.
+/// The value of a function, to be asked by `refuses()` whether it rolls back. For a [`Reply`]
+/// method resolution finds the inherent method, for any other value the method of [`AnyEnd`].
 #[derive(Debug)]
 pub struct End<'a, R>(pub &'a R);
 
 impl<T: Reply, E> End<'_, Result<T, E>> {
-    /// Is its success an error?
+    /// Returns whether its success rolls back.
     pub fn refuses(&self) -> bool {
         self.0.as_ref().is_ok_and(Reply::is_error)
     }
 }
 
-/// For what is no [`Reply`].
+/// The fallback for values that are no [`Reply`].
 pub trait AnyEnd {
-    /// It has no more to say than its [`Outcome`].
+    /// Returns false: the [`Outcome`] alone decides.
     fn refuses(&self) -> bool {
         false
     }
 }
 
 impl<R> AnyEnd for End<'_, R> {}
-
-/// Counts the tries of a function with `retry`.
-#[derive(Debug)]
-pub struct Tries {
-    retry: Retry,
-    left: u32,
-    tried: u32,
-}
-
-impl Tries {
-    /// Inside a transaction there is one: only the outermost can be repeated.
-    pub fn new<DB: Dialect>(db: &Db<DB>, retry: Retry) -> Self {
-        let attempts = if db.in_transaction() {
-            1
-        } else {
-            retry.attempts
-        };
-        Self {
-            retry,
-            left: attempts.saturating_sub(1),
-            tried: 0,
-        }
-    }
-
-    /// After `end`: how long to rest before the next try, if there is to be one.
-    pub fn rest<DB: Dialect, R: Again<By>, By>(&mut self, _: &Db<DB>, end: &R) -> Option<Duration> {
-        if self.left == 0 || !end.cause().is_some_and(is_conflict::<DB>) {
-            return None;
-        }
-        self.left -= 1;
-        self.tried += 1;
-        Some(self.retry.rest(self.tried))
-    }
-}
-
-/// Rests.
-pub async fn rest(duration: Duration) {
-    tokio::time::sleep(duration).await;
-}
-
-/// The end of a function that can be tried again: it tells the error behind it. `By` is how.
-#[diagnostic::on_unimplemented(
-    message = "`retry` cannot tell why a function that returns `{Self}` failed",
-    label = "tells no cause",
-    note = "return `Result<T, E>` whose `E` implements `std::error::Error`, or is `anyhow::Error` or a boxed error"
-)]
-pub trait Again<By> {
-    /// The error, if it is one.
-    fn cause(&self) -> Option<&(dyn StdError + 'static)>;
-}
-
-/// By an error of its own type.
-#[derive(Debug)]
-pub enum ByType {}
-
-/// By an error in a box, or in what holds one.
-#[derive(Debug)]
-pub enum ByBox {}
-
-/// By an error in a box that stays in its thread.
-#[derive(Debug)]
-pub enum ByLocalBox {}
-
-impl<T, E: StdError + 'static> Again<ByType> for Result<T, E> {
-    fn cause(&self) -> Option<&(dyn StdError + 'static)> {
-        self.as_ref().err().map(|error| error as _)
-    }
-}
-
-impl<T, E: AsRef<dyn StdError + Send + Sync>> Again<ByBox> for Result<T, E> {
-    fn cause(&self) -> Option<&(dyn StdError + 'static)> {
-        self.as_ref().err().map(|error| error.as_ref() as _)
-    }
-}
-
-impl<T> Again<ByLocalBox> for Result<T, Box<dyn StdError>> {
-    fn cause(&self) -> Option<&(dyn StdError + 'static)> {
-        self.as_ref().err().map(|error| &**error)
-    }
-}

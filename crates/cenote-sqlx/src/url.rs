@@ -1,14 +1,35 @@
-//! Settings of the pool in a database URL: `postgres://host/db?cenote.max_size=20&cenote.acquire_timeout=3s`.
+//! Settings of the pool in a URL:
+//! `postgres://host/db?cenote.max_size=20&cenote.acquire_timeout=3s`.
 
 use cenote::Config;
 use serde::Deserialize;
 use serde::de::value::{Error, MapDeserializer};
 use serde::de::{Deserializer, Error as _, IntoDeserializer, Visitor};
 use serde::forward_to_deserialize_any;
+use sqlx::Database;
+
+use crate::build_error::BuildError;
 
 const PREFIX: &str = "cenote.";
 
-/// Parts the parameters that are ours, by name and value, from the URL that the driver gets.
+/// Refuses the URL of another database: the drivers ignore the scheme. A URL without `://`, like a
+/// plain file name for SQLite, is left to the driver.
+pub(crate) fn check_scheme<DB: Database>(url: &str) -> Result<(), BuildError> {
+    let Some((scheme, _)) = url.split_once("://") else {
+        return Ok(());
+    };
+    let is_scheme = scheme.chars().all(|letter| letter.is_ascii_alphanumeric());
+    if !is_scheme || DB::URL_SCHEMES.contains(&scheme) {
+        return Ok(());
+    }
+    Err(BuildError::Scheme {
+        database: DB::NAME,
+        found: scheme.to_owned(),
+        expected: DB::URL_SCHEMES,
+    })
+}
+
+/// Returns the URL for the driver, and the names and values of the `cenote.` parameters.
 pub(crate) fn split(url: &str) -> (String, Vec<(String, String)>) {
     let Some((address, query)) = url.split_once('?') else {
         return (url.to_owned(), Vec::new());
@@ -32,22 +53,32 @@ pub(crate) fn split(url: &str) -> (String, Vec<(String, String)>) {
     (rest, ours)
 }
 
-/// Is this one of the parameters of the URL?
-pub(crate) fn says(url: &str, parameter: &str) -> bool {
+/// Returns whether the URL has this parameter.
+pub(crate) fn has_parameter(url: &str, parameter: &str) -> bool {
     let query = url.split_once('?').map_or("", |(_, query)| query);
     query.split('&').any(|pair| pair == parameter)
 }
 
-/// The config that the parameters make, with defaults for all that is not given.
+/// Returns the config of the parameters, with defaults for all other fields.
 pub(crate) fn read(parameters: &[(String, String)]) -> Result<Config, String> {
+    deserialize(parameters).map_err(|error| {
+        // The error of a value does not name its field. Each parameter is read alone to find it.
+        let alone = |pair| Some((pair, deserialize(std::slice::from_ref(pair)).err()?));
+        match parameters.iter().find_map(alone) {
+            Some(((name, _), error)) => format!("`{PREFIX}{name}`: {error}"),
+            None => error.to_string(),
+        }
+    })
+}
+
+fn deserialize(parameters: &[(String, String)]) -> Result<Config, Error> {
     let pairs = parameters
         .iter()
         .map(|(name, value)| (name.as_str(), Text(value)));
-    let config = Config::deserialize(MapDeserializer::<_, Error>::new(pairs));
-    config.map_err(|error| error.to_string())
+    Config::deserialize(MapDeserializer::new(pairs))
 }
 
-/// `%20` and `+` as in any query.
+/// Decodes `%20` and `+`.
 fn decode(value: &str) -> String {
     let mut bytes = Vec::with_capacity(value.len());
     let mut rest = value.as_bytes();
@@ -68,7 +99,7 @@ fn push(mut bytes: Vec<u8>, byte: u8) -> Vec<u8> {
     bytes
 }
 
-/// A value that is text, whatever it is read as.
+/// The value of a parameter: text that is parsed as whatever type its field has.
 #[derive(Clone, Copy)]
 struct Text<'a>(&'a str);
 
@@ -83,8 +114,8 @@ impl<'a> IntoDeserializer<'a, Error> for Text<'a> {
 macro_rules! parsed {
     ($($method:ident, $visit:ident, $what:literal;)*) => {$(
         fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
-            let value = self.0.parse().map_err(|_| Error::custom(format!("`{}` is not {}", self.0, $what)))?;
-            visitor.$visit(value)
+            let wrong = |_| Error::custom(format!("`{}` is not {}", self.0, $what));
+            visitor.$visit(self.0.parse().map_err(wrong)?)
         }
     )*};
 }
@@ -119,7 +150,7 @@ impl<'de> Deserializer<'de> for Text<'de> {
     }
 
     forward_to_deserialize_any! {
-        i8 i16 i32 i64 i128 u8 u16 u32 u128 f32 char str string bytes byte_buf unit unit_struct newtype_struct seq tuple
-        tuple_struct map struct identifier ignored_any
+        i8 i16 i32 i64 i128 u8 u16 u32 u128 f32 char str string bytes byte_buf unit unit_struct
+        newtype_struct seq tuple tuple_struct map struct identifier ignored_any
     }
 }

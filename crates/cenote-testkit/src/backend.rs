@@ -1,4 +1,5 @@
-//! A backend under the test's control: every callback of its manager passes, fails, is slow, hangs or panics on demand.
+//! A backend under the test's control. Every callback of its manager passes, fails, is slow, hangs
+//! or panics on demand.
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
@@ -7,7 +8,7 @@ use std::panic;
 use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError};
 use std::time::Duration;
 
-use cenote::Manager;
+use cenote::{LeaseEnd, Manager};
 
 /// What a callback does when it is called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,6 +23,21 @@ pub enum Gate {
     Hang,
     /// It panics.
     Panic,
+}
+
+impl Gate {
+    pub(crate) async fn pass(self, call: Call) -> Result<(), Fault> {
+        match self {
+            Self::Pass => Ok(()),
+            Self::Fail => Err(Fault(call)),
+            Self::Slow(delay) => {
+                tokio::time::sleep(delay).await;
+                Ok(())
+            }
+            Self::Hang => future::pending().await,
+            Self::Panic => explode(call),
+        }
+    }
 }
 
 /// A callback of the manager, or a hook.
@@ -46,7 +62,7 @@ pub enum Call {
 }
 
 impl Call {
-    /// All of them.
+    /// All callbacks and hooks.
     pub const ALL: [Self; 8] = [
         Self::Open,
         Self::Check,
@@ -59,7 +75,7 @@ impl Call {
     ];
 }
 
-/// What a failing callback returns.
+/// The error of a failing callback. It names the callback.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fault(pub Call);
 
@@ -71,7 +87,7 @@ impl fmt::Display for Fault {
 
 impl std::error::Error for Fault {}
 
-/// What stands behind the manager. Shared by the test, the manager and everything it opened.
+/// The state behind a [`GatedManager`]. The test, the manager and all its resources share it.
 #[derive(Debug, Default)]
 pub struct Backend {
     state: Mutex<State>,
@@ -89,34 +105,34 @@ struct State {
 }
 
 impl Backend {
-    /// From now on, every such call does this.
+    /// Every later call of `call` does this.
     pub fn always(&self, call: Call, gate: Gate) {
         self.lock().always.insert(call, gate);
     }
 
-    /// The next such call does this. Several are taken in order.
+    /// The next call of `call` does this. Several gates are used in order.
     pub fn once(&self, call: Call, gate: Gate) {
         self.lock().once.entry(call).or_default().push_back(gate);
     }
 
-    /// From now on everything passes.
+    /// Every later call passes.
     pub fn heal(&self) {
         let mut state = self.lock();
         state.always.clear();
         state.once.clear();
     }
 
-    /// How often this was called.
+    /// Returns how often this was called.
     pub fn calls(&self, call: Call) -> usize {
         self.lock().calls.get(&call).copied().unwrap_or_default()
     }
 
-    /// How many resources exist now.
+    /// Returns how many resources exist now.
     pub fn alive(&self) -> usize {
         self.lock().alive
     }
 
-    /// The most that ever existed or were being opened at once.
+    /// Returns the largest number of resources that existed or were being opened at the same time.
     pub fn peak(&self) -> usize {
         self.lock().peak
     }
@@ -134,19 +150,11 @@ impl Backend {
     /// # Cancel safety
     /// The call counts from its first poll; dropping it afterwards changes nothing.
     pub async fn pass(&self, call: Call) -> Result<(), Fault> {
-        match self.gate(call) {
-            Gate::Pass => Ok(()),
-            Gate::Fail => Err(Fault(call)),
-            Gate::Slow(delay) => {
-                tokio::time::sleep(delay).await;
-                Ok(())
-            }
-            Gate::Hang => future::pending().await,
-            Gate::Panic => explode(call),
-        }
+        let gate = self.gate(call);
+        gate.pass(call).await
     }
 
-    /// The same for a call that cannot wait: true if it passes.
+    /// Goes through the gate of a call that cannot wait. Returns whether it passes.
     fn pass_now(&self, call: Call) -> bool {
         match self.gate(call) {
             Gate::Pass | Gate::Slow(_) => true,
@@ -160,7 +168,8 @@ impl Backend {
     }
 }
 
-/// Panics as ordered. Thousands of these are ordered in one test, so they are not reported: they would bury the one that is not.
+/// Panics on purpose. Such a panic is not printed: a test may order thousands of them, and they
+/// would bury an unexpected one.
 pub(crate) fn explode(call: Call) -> ! {
     static HUSHED: Once = Once::new();
     HUSHED.call_once(|| {
@@ -175,17 +184,17 @@ pub(crate) fn explode(call: Call) -> ! {
     panic!("{ORDERED} {call:?}")
 }
 
-/// How the message of an ordered panic begins.
+/// The start of the message of a panic on purpose.
 pub(crate) const ORDERED: &str = "the backend panicked in";
 
-/// What is pooled.
+/// The pooled resource.
 #[derive(Debug)]
 pub struct Thing {
-    /// Which one it is, from 1.
+    /// Numbers the resources of a backend, from 1.
     pub serial: u64,
-    /// Must be cleaned before its next use.
+    /// It must be cleaned before its next use.
     pub dirty: bool,
-    /// Is known to be unusable.
+    /// It is known to be unusable.
     pub broken: bool,
     backend: Arc<Backend>,
 }
@@ -210,7 +219,7 @@ impl Drop for Thing {
 #[derive(Clone, Debug)]
 pub struct GatedManager(pub Arc<Backend>);
 
-/// Counts an open while it runs, also one that is dropped midway.
+/// Counts an open while it runs, including one that is dropped midway.
 struct Opening<'a>(&'a Backend);
 
 impl<'a> Opening<'a> {
@@ -254,7 +263,7 @@ impl Manager for GatedManager {
         self.0.pass(Call::Check).await
     }
 
-    fn is_broken(&self, thing: &mut Thing) -> bool {
+    fn is_broken(&self, thing: &mut Thing, _: LeaseEnd) -> bool {
         !self.0.pass_now(Call::IsBroken) || thing.broken
     }
 
@@ -268,9 +277,10 @@ impl Manager for GatedManager {
         Ok(())
     }
 
-    async fn close(&self, thing: Thing) {
-        // A close that fails is a close all the same.
-        let _ = self.0.pass(Call::Close).await;
+    async fn close(&self, thing: Thing) -> Result<(), Fault> {
+        // A resource whose close fails is closed all the same.
+        let closed = self.0.pass(Call::Close).await;
         drop(thing);
+        closed
     }
 }

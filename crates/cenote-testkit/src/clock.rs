@@ -1,4 +1,5 @@
-//! The fake clock: tokio's, paused, and turned by hand. For tests with `start_paused = true`.
+//! The fake clock: tokio's clock, paused and advanced by hand. For tests with `start_paused =
+//! true`.
 
 use std::future::Future;
 use std::thread;
@@ -7,27 +8,27 @@ use std::time::{Duration, Instant};
 /// More turns than any chain of tasks in these tests needs.
 const TURNS: usize = 200;
 
-/// Lets every task run until it has nothing left to do, without moving the clock.
+/// Lets every task run until it is pending or done, without moving the clock.
 ///
 /// # Cancel safety
-/// Dropping it only stops it.
+/// Dropping the future stops it. Nothing else happens.
 pub async fn settle() {
     for _ in 0..TURNS {
         tokio::task::yield_now().await;
     }
 }
 
-/// Moves the clock by `step`, and lets everything that is due happen.
+/// Moves the clock by `step` and lets every task run that is due by then.
 ///
 /// # Cancel safety
-/// Dropped midway, the clock may have moved or not.
+/// If the future is dropped midway, the clock may or may not have moved.
 pub async fn advance(step: Duration) {
     settle().await;
     tokio::time::advance(step).await;
     settle().await;
 }
 
-/// The time on that clock.
+/// Returns the time on the fake clock.
 #[expect(
     clippy::disallowed_methods,
     reason = "a test reads the clock that it turns"
@@ -36,7 +37,7 @@ pub fn now() -> Instant {
     tokio::time::Instant::now().into_std()
 }
 
-/// What `future` comes to, and how long it took on that clock.
+/// Returns the output of `future` and how long it took on the fake clock.
 ///
 /// # Cancel safety
 /// Dropping it drops `future`.
@@ -46,10 +47,11 @@ pub async fn timed<T>(future: impl Future<Output = T>) -> (T, Duration) {
     (value, now() - started)
 }
 
-/// Waits in real time, up to some seconds, for what other threads do.
+/// Waits in real time, for up to some seconds, until `holds` returns true. For the effects of other
+/// threads.
 ///
 /// # Panics
-/// If it never holds.
+/// If `holds` never returns true.
 pub fn eventually(what: &str, holds: impl Fn() -> bool) {
     for _ in 0..5000 {
         if holds() {

@@ -1,5 +1,5 @@
-//! For tests of and with cenote: a clock turned by hand, a manager whose every callback can be made to fail, hang or panic, and a rig
-//! that puts them together.
+//! For tests of and with cenote: a clock advanced by hand, a manager whose every callback can be
+//! made to fail, hang or panic, and a rig that puts them together.
 //!
 //! ```
 //! use cenote_testkit::{Call, Gate, Rig};
@@ -19,8 +19,10 @@ mod recorder;
 mod rig;
 pub mod sim;
 pub mod soak;
+mod status;
 
 pub use backend::{Backend, Call, Fault, Gate, GatedManager, Thing};
 pub use proxy::{Counts, Proxy, Then, Way};
 pub use recorder::Recorder;
 pub use rig::{GatedPool, Rig, Waiting, cut};
+pub use status::counters;

@@ -1,19 +1,20 @@
-//! An observer that writes everything down.
+//! An observer that records every event.
 
 use std::sync::{Mutex, PoisonError};
 
-use cenote::{
-    Acquired, BreakerChanged, CallbackFailed, Closed, Detached, Discarded, Leaked, NestedAcquire,
-    Observer, OpenFailed, Opened, Opening, PoolClosed, PoolOpened, Released, Resized, ReturnedLate,
-    TimeoutRaised,
+use cenote::Observer;
+use cenote::event::{
+    AcquireRefused, AcquireTimedOut, Acquired, BreakerChanged, CallbackFailed, Closed, Detached,
+    Discarded, Leaked, NestedAcquire, OpenFailed, Opened, Opening, PoolClosed, PoolOpened,
+    Released, Resized, ReturnedLate, Warmed,
 };
 
-/// Writes every event down as a line: its name, and what matters of it.
+/// Records every event as a line: its name and its most important fields.
 #[derive(Debug, Default)]
 pub struct Recorder(Mutex<Vec<String>>);
 
 impl Recorder {
-    /// All lines so far.
+    /// Returns all lines so far.
     pub fn lines(&self) -> Vec<String> {
         self.0
             .lock()
@@ -21,7 +22,7 @@ impl Recorder {
             .clone()
     }
 
-    /// The lines that begin with `word`.
+    /// Returns the lines whose first word is `word`.
     pub fn of(&self, word: &str) -> Vec<String> {
         self.lines()
             .into_iter()
@@ -44,6 +45,20 @@ impl Observer for Recorder {
 
     fn pool_closed(&self, event: &PoolClosed<'_>) {
         self.write(format!("pool_closed in_use={}", event.in_use));
+    }
+
+    fn refused(&self, event: &AcquireRefused<'_>) {
+        self.write(format!("refused {}", event.reason));
+    }
+
+    fn warmed(&self, event: &Warmed<'_>) {
+        let Warmed {
+            opened,
+            took,
+            complete,
+            ..
+        } = event;
+        self.write(format!("warmed {opened} took={took:?} {complete}"));
     }
 
     fn opening(&self, _: &Opening<'_>) {
@@ -91,7 +106,7 @@ impl Observer for Recorder {
         ));
     }
 
-    fn timed_out(&self, event: &TimeoutRaised<'_>) {
+    fn timed_out(&self, event: &AcquireTimedOut<'_>) {
         self.write(format!(
             "timed_out waited={:?} waiting={}",
             event.waited, event.status.waiting

@@ -1,4 +1,4 @@
-//! The rig: a pool on a backend under control, and the questions that tests ask of it.
+//! The rig: a pool on a backend under control, with the assertions that tests share.
 
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
@@ -12,22 +12,22 @@ use crate::backend::{Backend, Fault, GatedManager};
 use crate::clock::settle;
 use crate::recorder::Recorder;
 
-/// A pool of a [`Backend`]'s things.
+/// A pool of the things of a [`Backend`].
 pub type GatedPool = Pool<GatedManager>;
 
-/// A pool on a backend under control, with everything it does written down.
+/// A pool on a backend under control, whose events are recorded.
 #[derive(Debug)]
 pub struct Rig {
     /// The pool.
     pub pool: GatedPool,
-    /// What stands behind it.
+    /// The backend behind the pool.
     pub backend: Arc<Backend>,
-    /// What was observed.
+    /// The recorded events.
     pub recorder: Arc<Recorder>,
 }
 
 impl Rig {
-    /// A rig with the settings that `build` makes.
+    /// Builds a rig with the settings that `build` adds.
     pub fn new(build: impl FnOnce(Builder<GatedManager>) -> Builder<GatedManager>) -> Self {
         let backend = Arc::new(Backend::default());
         let recorder = Arc::new(Recorder::default());
@@ -42,12 +42,15 @@ impl Rig {
         }
     }
 
-    /// A rig with this `max_size`, and the defaults.
+    /// Builds a rig with this `max_size` and the defaults.
     pub fn with_max_size(max_size: usize) -> Self {
         Self::new(|pool| pool.max_size(max_size))
     }
 
-    /// Acquires, and must succeed.
+    /// Acquires a lease.
+    ///
+    /// # Panics
+    /// If the acquire fails.
     ///
     /// # Cancel safety
     /// As `Pool::acquire`.
@@ -57,10 +60,10 @@ impl Rig {
         async move { acquiring.await.expect("the pool has a resource") }
     }
 
-    /// Opens `count` resources, and leaves them idle.
+    /// Opens `count` resources and leaves them idle.
     ///
     /// # Cancel safety
-    /// Dropped midway, some of them may be open.
+    /// If the future is dropped midway, some resources may be open.
     pub async fn leave_idle(&self, count: usize) {
         let mut leases = Vec::new();
         for _ in 0..count {
@@ -71,10 +74,11 @@ impl Rig {
         assert_eq!(self.pool.status().idle, count, "they were to be idle");
     }
 
-    /// Joins the line now: an acquire that has been polled once. It can be awaited, or dropped.
+    /// Joins the queue now. Returns an acquire that has been polled once, which can be awaited or
+    /// dropped.
     ///
     /// # Panics
-    /// If it was served at once.
+    /// If the acquire was served at once.
     pub fn wait(&self) -> Waiting {
         let mut waiting = Waiting::new(self.pool.clone());
         assert!(
@@ -84,16 +88,17 @@ impl Rig {
         waiting
     }
 
-    /// Asserts that nothing was lost: all `max_size` resources can be acquired, and no more. The backend is healed first.
+    /// Asserts that no slot was lost: exactly `max_size` resources can be acquired. It heals the
+    /// backend first.
     ///
     /// # Cancel safety
-    /// Dropped midway, it gives back what it holds and has asserted nothing.
+    /// If the future is dropped midway, it gives back its leases and has asserted nothing.
     pub async fn assert_full_service(&self) {
         self.backend.heal();
         let max_size = self.pool.status().max_size;
         let mut leases = Vec::new();
         for nth in 1..=max_size {
-            match self.pool.acquire_timeout(Duration::from_secs(60)).await {
+            match self.pool.acquire_within(Duration::from_secs(60)).await {
                 Ok(lease) => leases.push(lease),
                 Err(error) => panic!(
                     "a slot was lost: lease {nth} of {max_size}: {error}\n{:#?}",
@@ -101,7 +106,7 @@ impl Rig {
                 ),
             }
         }
-        let more = self.pool.acquire_timeout(Duration::from_millis(10)).await;
+        let more = self.pool.acquire_within(Duration::from_millis(10)).await;
         assert!(
             matches!(more, Err(AcquireError::TimedOut(_))),
             "one more than `max_size` was lent"
@@ -122,7 +127,7 @@ impl Rig {
 type Acquiring =
     Pin<Box<dyn Future<Output = Result<Lease<GatedManager>, AcquireError<Fault>>> + Send>>;
 
-/// Somebody in line.
+/// An acquire in the queue.
 pub struct Waiting {
     acquiring: Acquiring,
     served: Option<Result<Lease<GatedManager>, AcquireError<Fault>>>,
@@ -136,7 +141,7 @@ impl Waiting {
         }
     }
 
-    /// Was it served by now? Polls once.
+    /// Polls once, and returns whether the acquire has ended.
     pub fn is_served(&mut self) -> bool {
         if self.served.is_none() {
             let mut context = Context::from_waker(Waker::noop());
@@ -167,10 +172,10 @@ impl std::fmt::Debug for Waiting {
     }
 }
 
-/// Drops `future` after `polls` polls: `None`, unless it ended before.
+/// Drops `future` after `polls` polls. Returns `None` unless it ended before.
 ///
 /// # Cancel safety
-/// Dropping this drops `future`, which is the point of it.
+/// Dropping this future drops `future`.
 pub async fn cut<T>(polls: usize, future: impl Future<Output = T>) -> Option<T> {
     let mut left = polls;
     let mut future = pin!(future);

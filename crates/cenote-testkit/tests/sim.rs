@@ -1,8 +1,9 @@
-//! The simulation keeps its word: seeds of the ordinary suite, the same history twice, and oracles that can fail.
+//! The simulation keeps its promises: many seeds play well, a seed has the same history each time,
+//! and every oracle can fail.
 
 use cenote_testkit::sim::{Lie, Played, play, play_lie};
 
-/// The first seed in which this lie is found.
+/// Returns the first seed in which an oracle finds this lie.
 #[track_caller]
 fn first_found(lie: Lie) -> Played {
     (0..200)
@@ -19,14 +20,14 @@ fn assert_found(lie: Lie, oracle: &str) {
 }
 
 #[test]
-fn every_promise_is_kept_whatever_the_schedule() {
+fn every_promise_is_kept_in_every_schedule() {
     for seed in 0..400 {
         play(seed).assert_kept();
     }
 }
 
 #[test]
-fn a_seed_is_a_history_to_the_byte() {
+fn a_seed_has_the_same_history_each_time() {
     for seed in 1000..1030 {
         let first = play(seed);
         let second = play(seed);
@@ -37,7 +38,7 @@ fn a_seed_is_a_history_to_the_byte() {
 }
 
 #[test]
-fn two_seeds_are_two_histories() {
+fn two_seeds_have_two_histories() {
     assert_ne!(play(1).story, play(2).story);
 }
 
@@ -47,7 +48,7 @@ fn a_resource_with_two_holders_is_noticed() {
 }
 
 #[test]
-fn a_resource_too_many_is_noticed() {
+fn one_resource_too_many_is_noticed() {
     assert_found(Lie::Hoarder, "O1");
 }
 
@@ -62,7 +63,7 @@ fn a_lease_that_was_lost_is_noticed() {
 }
 
 #[test]
-fn a_line_out_of_order_is_noticed() {
+fn a_queue_out_of_order_is_noticed() {
     assert_found(Lie::WrongOrder, "O3");
 }
 

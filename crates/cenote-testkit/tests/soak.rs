@@ -1,5 +1,5 @@
-//! A short soak is flat, and the verdict can fail: each kind of leak is found, and named. Each runs in a process of its own, for it
-//! counts what a process has.
+//! A short soak is flat, and the verdict can fail: each kind of leak is found and named. Each soak
+//! is a process of its own, because it counts what a process has.
 
 use std::process::{Command, Output};
 
@@ -8,7 +8,7 @@ fn soak(args: &[&str]) -> (Output, String) {
         .args(args)
         .output()
         .expect("the program was built for this test");
-    // What panicked where nobody minds is told by the second.
+    // Standard error has the panics of tasks whose result is not used.
     let said = [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text));
     let said = said.concat();
     (output, said)
@@ -74,7 +74,7 @@ fn an_acquire_that_never_ends_is_noticed() {
 }
 
 #[test]
-fn a_soak_that_is_not_understood_is_not_begun() {
+fn a_soak_with_wrong_arguments_is_not_started() {
     for args in [
         &["--minutes"][..],
         &["--minutes", "soon"],

@@ -1,4 +1,5 @@
-//! What does the scope cost a request that uses no resource? Run: cargo run --release -p cenote-tower --example overhead
+//! What does the scope cost a request that uses no resource?
+//! Run: cargo run --release -p cenote-tower --example overhead
 
 use std::convert::Infallible;
 use std::hint::black_box;
@@ -8,10 +9,10 @@ use cenote_tower::{ScopeLayer, Text};
 use http::{Request, Response};
 use tower::{Layer, Service, service_fn};
 
-/// About a millisecond: on a busy machine some rounds are left alone all the same.
+/// A round takes about a millisecond, so that some rounds are undisturbed even on a busy machine.
 const REQUESTS: u32 = 5_000;
 const ROUNDS: usize = 2_000;
-/// In nanoseconds, in a release build.
+/// The limit in nanoseconds, for a release build.
 const PROMISED: f64 = 100.0;
 
 async fn hello(request: Request<()>) -> Result<Response<Text>, Infallible> {
@@ -19,7 +20,7 @@ async fn hello(request: Request<()>) -> Result<Response<Text>, Infallible> {
     Ok(Response::new(Text::default()))
 }
 
-/// The time of one request, in nanoseconds.
+/// Returns the time of one request in nanoseconds.
 #[expect(
     clippy::disallowed_methods,
     reason = "the ban guards the pool; this measures"
@@ -49,7 +50,7 @@ async fn main() {
     let [without, with] = best;
     let costs = with - without;
     println!(
-        "best of {ROUNDS} rounds: {without:.0} ns without, {with:.0} ns with, the scope costs {costs:.0} ns"
+        "best of {ROUNDS} rounds: {without:.0} ns without a scope, {with:.0} ns with one, difference {costs:.0} ns"
     );
     if !cfg!(debug_assertions) {
         assert!(costs < PROMISED, "{PROMISED} ns at most");

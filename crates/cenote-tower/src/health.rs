@@ -1,4 +1,4 @@
-//! Probes: whether this instance is alive, and whether it should be sent work.
+//! Health checks: whether this instance is alive, and whether it is ready for requests.
 
 use std::convert::Infallible;
 use std::fmt;
@@ -13,9 +13,11 @@ use tower_service::Service;
 
 use crate::text::{Text, quoted};
 
-/// A service that answers 200 while every pool is ready, and 503 while one is stuck, down or closed.
-/// Busy is ready. A pool that has opened nothing yet is ready, too, unless
-/// [`require_proven`](Readiness::require_proven) was called. Acquires nothing.
+/// A service that responds with 200 while every pool is ready, and with 503 while a pool is stuck,
+/// down or closed. It acquires nothing.
+///
+/// A busy pool is ready. A pool that has opened nothing yet is ready too, unless
+/// [`require_proven`](Readiness::require_proven) was called.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -39,23 +41,23 @@ pub struct Readiness {
 }
 
 impl Readiness {
-    /// Of no pool yet: ready.
+    /// Checks no pool yet, and so is ready.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Asks this pool, too. Of a database it is `db.pool()`.
+    /// Adds a pool. The pool of a database is `db.pool()`.
     pub fn pool<M: Manager + 'static>(mut self, pool: &Pool<M>) -> Self {
         let (name, pool) = (pool.name().to_owned(), pool.clone());
         self.pools.push((name, Arc::new(move || pool.health())));
         self
     }
 
-    /// Counts a pool as ready only once it has opened something. Without this a pool that was never
-    /// used is ready, although its server may be out of reach.
+    /// Counts a pool as ready only after it has opened a resource. Without this call a pool that
+    /// was never used is ready, although its server may be unreachable.
     ///
-    /// An instance that is sent no work opens nothing by itself, unless its pool has a `min_size` or
-    /// a `min_idle`: call [`Pool::warm`] at the start.
+    /// An instance without requests opens nothing by itself, unless its pool has a `min_size` or a
+    /// `min_idle`: call [`Pool::warm`] at the start.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -79,7 +81,7 @@ impl Readiness {
         health.is_ready() && !(self.proven_only && health == Health::Unproven)
     }
 
-    fn answer(&self) -> Response<Text> {
+    fn respond(&self) -> Response<Text> {
         let states: Vec<_> = self.pools.iter().map(|(name, ask)| (name, ask())).collect();
         let is_ready = states.iter().all(|(_, health)| self.accepts(*health));
         let pools: Vec<String> = states
@@ -95,20 +97,6 @@ impl Readiness {
     }
 }
 
-impl<R> Service<R> for Readiness {
-    type Response = Response<Text>;
-    type Error = Infallible;
-    type Future = Ready<Result<Response<Text>, Infallible>>;
-
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn call(&mut self, _: R) -> Self::Future {
-        ready(Ok(self.answer()))
-    }
-}
-
 impl fmt::Debug for Readiness {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names = self.pools.iter().map(|(name, _)| name);
@@ -116,41 +104,74 @@ impl fmt::Debug for Readiness {
     }
 }
 
-/// A service that answers 200, whatever the pools are up to: restarting a process does not mend its database.
+/// A service that always responds with 200. It does not look at the pools, because a restart of the
+/// process does not repair its database.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use cenote_tower::Liveness;
+/// use tower::ServiceExt;
+///
+/// let response = Liveness::new().oneshot(()).await?;
+/// assert_eq!((response.status().as_u16(), response.body().as_str()), (200, r#"{"alive":true}"#));
+/// # Ok(()) }
+/// ```
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
 pub struct Liveness {}
 
 impl Liveness {
-    /// There is nothing to set.
+    /// Has no settings.
     pub fn new() -> Self {
         Self {}
     }
-}
 
-impl<R> Service<R> for Liveness {
-    type Response = Response<Text>;
-    type Error = Infallible;
-    type Future = Ready<Result<Response<Text>, Infallible>>;
-
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn call(&mut self, _: R) -> Self::Future {
-        ready(Ok(json(StatusCode::OK, String::from(r#"{"alive":true}"#))))
+    fn respond(self) -> Response<Text> {
+        json(StatusCode::OK, String::from(r#"{"alive":true}"#))
     }
 }
 
-/// Both probes as routes: `/livez` and `/readyz`.
+/// Makes a service of a type whose `respond` needs no request and never waits.
+macro_rules! service {
+    ($($type:ty),+) => {$(
+        impl<R> Service<R> for $type {
+            type Response = Response<Text>;
+            type Error = Infallible;
+            type Future = Ready<Result<Response<Text>, Infallible>>;
+
+            fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+                Poll::Ready(Ok(()))
+            }
+
+            fn call(&mut self, _: R) -> Self::Future {
+                ready(Ok(self.respond()))
+            }
+        }
+    )+};
+}
+
+service!(Readiness, Liveness);
+
+/// Returns the routes `/livez` ([`Liveness`]) and `/readyz` ([`Readiness`]).
 ///
 /// ```
-/// let pool = cenote::Pool::from_fn(async || Ok::<_, std::io::Error>(())).build().unwrap();
-/// let app: axum::Router = axum::Router::new().merge(cenote_tower::probes(cenote_tower::Readiness::new().pool(&pool)));
-/// assert!(app.has_routes());
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use axum::Router;
+/// use axum::body::Body;
+/// use cenote_tower::{Readiness, health_routes};
+/// use http::Request;
+/// use tower::ServiceExt;
+///
+/// let pool = cenote::Pool::from_fn(async || Ok::<_, std::io::Error>(())).build()?;
+/// let app: Router = Router::new().merge(health_routes(Readiness::new().pool(&pool)));
+/// for path in ["/livez", "/readyz"] {
+///     let response = app.clone().oneshot(Request::get(path).body(Body::empty())?).await?;
+///     assert_eq!(response.status(), 200);
+/// }
+/// # Ok(()) }
 /// ```
 #[cfg(feature = "axum")]
-pub fn probes<S: Clone + Send + Sync + 'static>(readiness: Readiness) -> axum::Router<S> {
+pub fn health_routes<S: Clone + Send + Sync + 'static>(readiness: Readiness) -> axum::Router<S> {
     axum::Router::new()
         .route_service("/livez", Liveness::new())
         .route_service("/readyz", readiness)

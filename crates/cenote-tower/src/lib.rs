@@ -1,4 +1,8 @@
-#![doc = include_str!("../README.md")]
+#![cfg_attr(
+    // The examples of the README need these features.
+    any(not(doctest), all(feature = "axum", feature = "sqlx")),
+    doc = include_str!("../README.md")
+)]
 
 mod health;
 mod problem;
@@ -13,7 +17,7 @@ mod tx;
 mod verdict;
 
 #[cfg(feature = "axum")]
-pub use health::probes;
+pub use health::health_routes;
 pub use health::{Liveness, Readiness};
 pub use problem::Problem;
 pub use problem_layer::{ProblemFuture, ProblemLayer, ProblemService, ServiceError};

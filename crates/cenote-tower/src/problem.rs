@@ -1,4 +1,5 @@
-//! What a client is told, and what the operator is told: an answer in `application/problem+json`, with a report that stays inside.
+//! A failed request: a response in `application/problem+json` for the client, and a report for the
+//! log.
 
 use std::borrow::Cow;
 use std::error::Error;
@@ -7,23 +8,30 @@ use std::iter::successors;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cenote::{AcquireError, BindError, HolderGroup};
+use cenote::AcquireError;
+use cenote::scope::BindError;
+use cenote::status::HolderGroup;
 use http::header::{CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderValue, Response, StatusCode};
 
 use crate::text::{Text, quoted};
 
-/// Told to clients where nothing better is known.
+/// `Retry-After` where neither the error nor the layer knows better.
 pub(crate) const RETRY_AFTER_DEFAULT: Duration = Duration::from_secs(1);
 
 const BUSY: &str = "the service is busy, try again later";
 const FAILED: &str = "the request could not be served";
 
-/// An answer to a request that failed. The client gets status and detail; the report is for the log, see
-/// [`ProblemLayer::on_problem`](crate::ProblemLayer::on_problem).
+/// The response to a request that failed. The client gets the status and the detail. The report
+/// goes to the log: see [`ProblemLayer::on_problem`](crate::ProblemLayer::on_problem).
 ///
-/// A pool that has nothing to lend (timed out, breaker inactive, too many waiting) becomes a 503 with `Retry-After`. Whatever else comes by `?` is a
-/// 500 that says nothing. With the feature `axum` it is a response, so that a handler can return it as its error.
+/// The error of a pool that has nothing to lend (timeout, breaker tripped, too many waiters)
+/// becomes a 503 with `Retry-After`. Any other error that `?` converts becomes a 500 without
+/// details. With the feature `axum` a problem is a response, so that a handler can return it as its
+/// error.
+///
+/// Do not send `error.to_string()` to a client instead. The text of a pool error has file names of
+/// the program and the statements of other requests.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -32,7 +40,7 @@ const FAILED: &str = "the request could not be served";
 ///
 /// let pool = cenote::Pool::from_fn(async || Ok::<_, std::io::Error>(())).name("rooms").max_size(1).build()?;
 /// let _held = pool.acquire().await?;
-/// let problem = Problem::from(pool.acquire_timeout(Duration::from_millis(5)).await.unwrap_err());
+/// let problem = Problem::from(pool.acquire_within(Duration::from_millis(5)).await.unwrap_err());
 ///
 /// let response = problem.to_response();
 /// assert_eq!(response.status(), 503);
@@ -51,7 +59,21 @@ pub struct Problem {
 }
 
 impl Problem {
-    /// An answer of your own: the client sees `detail`.
+    /// Creates a problem with a text for the client.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use cenote_tower::Problem;
+    /// use http::StatusCode;
+    ///
+    /// let problem = Problem::new(StatusCode::SERVICE_UNAVAILABLE, "closed for the night")
+    ///     .with_retry_after(Duration::from_secs(3600))
+    ///     .with_report("the cleaners are here");
+    /// assert_eq!((problem.status().as_u16(), problem.detail()), (503, "closed for the night"));
+    /// assert_eq!(problem.retry_after(), Some(Duration::from_secs(3600)));
+    /// assert_eq!(problem.report(), "the cleaners are here");
+    /// assert_eq!(problem.to_response().headers()["retry-after"], "3600");
+    /// ```
     pub fn new(status: StatusCode, detail: impl Into<Cow<'static, str>>) -> Self {
         Self {
             status,
@@ -62,19 +84,20 @@ impl Problem {
         }
     }
 
-    /// When a 503 says to come back. A pool's breaker knows it sometimes; the rest is said by [`ProblemLayer`](crate::ProblemLayer), or is a second.
+    /// Sets the `Retry-After` of a 503. Without it the value is that of
+    /// [`ProblemLayer`](crate::ProblemLayer), or one second.
     pub fn with_retry_after(mut self, after: Duration) -> Self {
         self.retry_after = Some(after);
         self
     }
 
-    /// What the log is told, and the client is not.
+    /// Sets the text for the log.
     pub fn with_report(mut self, report: impl Into<Arc<str>>) -> Self {
         self.report = Some(report.into());
         self
     }
 
-    /// For an error that the client cannot help: a 500, with the error and its causes in the report.
+    /// Creates a 500 for an internal error. The error and its causes are in the report.
     ///
     /// ```
     /// # use cenote_tower::Problem;
@@ -86,7 +109,8 @@ impl Problem {
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, FAILED).with_report(story(error, &[]))
     }
 
-    /// Where the program is put together wrongly: a 500 that says how to mend it, to the client only in a debug build.
+    /// Creates a 500 for a mistake in the program. A debug build also tells the client how to fix
+    /// it.
     #[cfg(all(feature = "axum", feature = "sqlx"))]
     pub(crate) fn miswired(report: &'static str) -> Self {
         let detail = if cfg!(debug_assertions) {
@@ -97,10 +121,24 @@ impl Problem {
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, detail).with_report(report)
     }
 
-    /// The 503 for an error that means "nothing to lend now", however deep among its causes. `None` for any other: it is not this crate's to judge.
+    /// Returns the 503 for an error of a pool that has nothing to lend, or for an error with such a
+    /// cause. Returns `None` for any other error.
     ///
-    /// Looks for errors of pools whose manager fails with `E`.
-    pub fn of<E: Error + 'static>(error: &(dyn Error + 'static)) -> Option<Self> {
+    /// `E` is the error of the pool's manager.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use cenote::{ClosureError, Pool};
+    /// use cenote_tower::Problem;
+    ///
+    /// let pool = Pool::from_fn(async || Ok::<_, std::io::Error>(())).build()?;
+    /// pool.breaker().trip();
+    /// let error = pool.acquire().await.unwrap_err();
+    /// assert_eq!(Problem::of::<ClosureError>(&error).expect("nothing to lend").status(), 503);
+    /// assert!(Problem::of::<ClosureError>(&std::io::Error::other("disk on fire")).is_none());
+    /// # Ok(()) }
+    /// ```
+    pub fn of<E: fmt::Debug + 'static>(error: &(dyn Error + 'static)) -> Option<Self> {
         let found = causes(error).find_map(|cause| match cause.downcast_ref() {
             Some(BindError::<E>::Acquire(acquire)) => busy(acquire),
             _ => busy::<E>(cause.downcast_ref()?),
@@ -108,7 +146,20 @@ impl Problem {
         found.map(|busy| busy.with_report_of(error))
     }
 
-    /// The 503 for an error of sqlx that means "nothing to lend now". `None` for any other, to be answered by you.
+    /// Returns the 503 for an error of sqlx that means that the pool has nothing to lend, or for an
+    /// error with such a cause. Returns `None` for any other error.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let db = cenote_sqlx::Db::sqlite("sqlite::memory:").max_size(1).build()?;
+    /// use cenote_tower::Problem;
+    ///
+    /// db.pool().breaker().trip();
+    /// let error = sqlx::query("SELECT 1").execute(&db).await.unwrap_err();
+    /// assert_eq!(Problem::of_sqlx(&error).expect("nothing to lend").status(), 503);
+    /// assert!(Problem::of_sqlx(&sqlx::Error::RowNotFound).is_none());
+    /// # Ok(()) }
+    /// ```
     #[cfg(feature = "sqlx")]
     pub fn of_sqlx(error: &(dyn Error + 'static)) -> Option<Self> {
         let found = causes(error).find_map(|cause| {
@@ -127,32 +178,34 @@ impl Problem {
         self.with_report(report)
     }
 
-    /// The status of the answer.
+    /// Returns the status of the response.
     pub fn status(&self) -> StatusCode {
         self.status
     }
 
-    /// What the client is told.
+    /// Returns the text for the client.
     pub fn detail(&self) -> &str {
         &self.detail
     }
 
-    /// What the log is told: the error, who holds what, and the causes. The detail, if there is no more to say.
+    /// Returns the text for the log: the error, the holders of the resources, and the causes.
+    /// Without a report it is the text for the client.
     pub fn report(&self) -> &str {
         self.report.as_deref().unwrap_or(&self.detail)
     }
 
-    /// Who held the resources, grouped by call site, the longest first, if time ran out.
+    /// Returns the holders of the resources at a timeout, grouped by call site, the longest first.
     pub fn holders(&self) -> &[HolderGroup] {
         &self.holders
     }
 
-    /// When the client may come back, if the error said so.
+    /// Returns the `Retry-After` of this problem, if the error or the caller set one.
     pub fn retry_after(&self) -> Option<Duration> {
         self.retry_after
     }
 
-    /// The answer. It carries the problem among its extensions, where [`ProblemLayer`](crate::ProblemLayer) finds it.
+    /// Returns the response. The problem is among its extensions, where
+    /// [`ProblemLayer`](crate::ProblemLayer) finds it.
     pub fn to_response(&self) -> Response<Text> {
         let Self { status, detail, .. } = self;
         let title = status.canonical_reason().unwrap_or("Error");
@@ -175,37 +228,37 @@ impl Problem {
     }
 }
 
-/// Whole seconds, and at least one: zero would call everybody back at once.
+/// Rounds up to whole seconds, at least one: after zero seconds all clients would return at once.
 pub(crate) fn seconds(after: Duration) -> HeaderValue {
     let up = after.as_secs() + u64::from(after.subsec_nanos() > 0);
     HeaderValue::from(up.max(1))
 }
 
-/// The three that time may mend.
+/// Returns the 503 for the three errors that may pass with time.
 fn busy<E>(error: &AcquireError<E>) -> Option<Problem> {
     let mut busy = Problem::new(StatusCode::SERVICE_UNAVAILABLE, BUSY);
     match error {
         AcquireError::TimedOut(seen) => busy.holders = seen.holders().into(),
-        AcquireError::Unavailable { retry_after, .. } => busy.retry_after = *retry_after,
+        AcquireError::Unavailable(unavailable) => busy.retry_after = unavailable.retry_after,
         AcquireError::Rejected { .. } => {}
         _ => return None,
     }
     Some(busy)
 }
 
-/// The error, its cause, the cause of that.
+/// Returns the error, its cause, the cause of that, and so on.
 fn causes<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
     successors(Some(error), |&cause| cause.source())
 }
 
-/// An error with all that is known: its text, every holder, every cause. A cause that the text of
-/// an error above it contains is not repeated.
+/// Returns the report of an error: its text, every holder and every cause. A cause that is part of
+/// the text above it is left out.
 fn story(error: &(dyn Error + 'static), holders: &[HolderGroup]) -> String {
     let mut story = error.to_string();
     let held = holders.iter().map(|group| format!("\nheld: {group}"));
     story.extend(held);
     for cause in causes(error).skip(1).map(ToString::to_string) {
-        // Errors of pools tell their causes in one line.
+        // The text of a pool's error has its causes in one line.
         if !story.contains(&cause) && !story.contains(&cause.replace('\n', " ")) {
             story.push_str("\ncause: ");
             story.push_str(&cause);
@@ -214,13 +267,13 @@ fn story(error: &(dyn Error + 'static), holders: &[HolderGroup]) -> String {
     story
 }
 
-impl<E: Error + 'static> From<AcquireError<E>> for Problem {
+impl<E: fmt::Debug + 'static> From<AcquireError<E>> for Problem {
     fn from(error: AcquireError<E>) -> Self {
         Self::of::<E>(&error).unwrap_or_else(|| Self::internal(&error))
     }
 }
 
-impl<E: Error + 'static> From<BindError<E>> for Problem {
+impl<E: fmt::Debug + 'static> From<BindError<E>> for Problem {
     fn from(error: BindError<E>) -> Self {
         Self::of::<E>(&error).unwrap_or_else(|| Self::internal(&error))
     }

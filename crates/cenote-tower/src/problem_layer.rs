@@ -1,4 +1,4 @@
-//! The layer that answers for a pool that has nothing to lend, and tells the log.
+//! The layer that turns errors of pools into responses, and reports them.
 
 use std::convert::Infallible;
 use std::error::Error;
@@ -10,7 +10,8 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use cenote::{AcquireError, BindError, ClosureError};
+use cenote::scope::BindError;
+use cenote::{AcquireError, ClosureError};
 #[cfg(feature = "sqlx")]
 use http::header::CONTENT_LENGTH;
 use http::header::RETRY_AFTER;
@@ -23,11 +24,15 @@ use tower_service::Service;
 use crate::problem::{Problem, RETRY_AFTER_DEFAULT, seconds};
 use crate::text::AnswerBody;
 
-/// Turns errors that mean "nothing to lend now" into a 503 with `Retry-After`, and hands every [`Problem`] of 500 and above to a callback.
+/// Turns errors of a pool that has nothing to lend into a 503 with `Retry-After`, and calls a
+/// function with every [`Problem`] of status 500 and above.
 ///
-/// It sees errors of the service inside, answers that a handler made from a [`Problem`], and with the feature `sqlx` the empty answers of
-/// `#[transactional]` functions whose transaction failed, which it puts in words. All other errors and answers pass untouched. The report
-/// goes to a callback and not to a logging facade: that costs no dependency, and the program says where it goes. Without a callback it goes nowhere.
+/// It sees errors of the inner service, and responses that a handler made from a [`Problem`]. With
+/// the feature `sqlx` it also sees the empty responses of `#[transactional]` functions whose
+/// transaction failed, and gives them a body. All other errors and responses pass unchanged.
+///
+/// Reports go to the function, not to a logging crate, so that the program decides where they go.
+/// Without the function they are lost.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -37,7 +42,7 @@ use crate::text::AnswerBody;
 /// use tower::{Layer, ServiceExt, service_fn};
 ///
 /// let pool = cenote::Pool::from_fn(async || Ok::<_, std::io::Error>(())).build()?;
-/// pool.deactivate();
+/// pool.breaker().trip();
 /// let layer = ProblemLayer::new()
 ///     .retry_after(Duration::from_secs(30))
 ///     .on_problem(|problem| eprintln!("{}", problem.report()));
@@ -61,7 +66,8 @@ type OnProblem = dyn Fn(&Problem) + Send + Sync;
 type Recognise = fn(&(dyn Error + 'static)) -> Option<Problem>;
 
 impl ProblemLayer {
-    /// Knows the errors of pools made of closures, of those that fail with an I/O error, and with the feature `sqlx` those of sqlx.
+    /// Recognises errors of pools made from closures, of pools whose manager fails with
+    /// [`io::Error`], and with the feature `sqlx` errors of sqlx.
     pub fn new() -> Self {
         Self {
             retry_after: RETRY_AFTER_DEFAULT,
@@ -75,19 +81,48 @@ impl ProblemLayer {
         }
     }
 
-    /// What `Retry-After` says where the error does not know: a second by default. A breaker knows, sometimes.
+    /// Sets the `Retry-After` for errors without one of their own. Default one second. The error of
+    /// a tripped breaker can have its own.
     pub fn retry_after(mut self, after: Duration) -> Self {
         self.retry_after = after;
         self
     }
 
-    /// Knows the errors of pools whose manager fails with `E`, too.
-    pub fn knows<E: Error + 'static>(mut self) -> Self {
+    /// Recognises errors of pools whose manager fails with `E`, too.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use cenote::{AcquireError, Manager, Pool};
+    /// use cenote_tower::{ProblemLayer, Text};
+    /// use http::{Request, Response};
+    /// use tower::{Layer, ServiceExt, service_fn};
+    ///
+    /// struct Rooms;
+    ///
+    /// impl Manager for Rooms {
+    ///     type Resource = ();
+    ///     type Error = String;
+    ///
+    ///     async fn open(&self) -> Result<(), String> { Ok(()) }
+    /// }
+    ///
+    /// let pool = Pool::builder(Rooms).build()?;
+    /// pool.breaker().trip();
+    /// let service = service_fn(|_: Request<()>| async {
+    ///     pool.acquire().await?;
+    ///     Ok::<_, AcquireError<String>>(Response::new(Text::default()))
+    /// });
+    /// let layer = ProblemLayer::new().knows::<String>();
+    /// assert_eq!(layer.layer(service).oneshot(Request::new(())).await?.status(), 503);
+    /// # Ok(()) }
+    /// ```
+    pub fn knows<E: fmt::Debug + 'static>(mut self) -> Self {
         self.known.push(Problem::of::<E>);
         self
     }
 
-    /// Called with every problem of 500 and above before the answer goes out, in the request's task: write it down and return.
+    /// Calls `call` with every problem of status 500 and above. It runs in the task of the request,
+    /// before the response is sent, so it should only log and return.
     pub fn on_problem(mut self, call: impl Fn(&Problem) + Send + Sync + 'static) -> Self {
         self.on_problem = Some(Arc::new(call));
         self
@@ -98,7 +133,7 @@ impl ProblemLayer {
         own.or_else(|| self.known.iter().find_map(|known| known(error)))
     }
 
-    /// The last word on an answer.
+    /// Reports the problem of a response, and sets `Retry-After`.
     fn finish<B>(&self, response: &mut Response<B>) {
         let Some(problem) = response.extensions().get::<Problem>() else {
             return;
@@ -108,12 +143,12 @@ impl ProblemLayer {
                 call(problem);
             }
         }
-        let unsaid = problem.retry_after().is_none();
-        if unsaid && response.status() == StatusCode::SERVICE_UNAVAILABLE {
+        let has_none = problem.retry_after().is_none();
+        if has_none && response.status() == StatusCode::SERVICE_UNAVAILABLE {
             let after = seconds(self.retry_after);
             response.headers_mut().insert(RETRY_AFTER, after);
         }
-        // Told once, also where two such layers are stacked.
+        // So that an outer layer of this kind does not report it again.
         response.extensions_mut().remove::<Problem>();
     }
 }
@@ -141,7 +176,7 @@ impl<S> Layer<S> for ProblemLayer {
     }
 }
 
-/// What [`ProblemLayer`] makes of a service.
+/// The service of [`ProblemLayer`].
 #[derive(Clone, Debug)]
 pub struct ProblemService<S> {
     inner: S,
@@ -171,7 +206,10 @@ where
 }
 
 pin_project! {
-    /// The request of a [`ProblemService`] at work.
+    /// The future of a [`ProblemService`].
+    ///
+    /// # Cancel safety
+    /// Dropping it drops the future of the inner service. Nothing is reported.
     #[derive(Debug)]
     #[must_use = "a future does nothing unless it is polled"]
     pub struct ProblemFuture<F> {
@@ -203,7 +241,8 @@ where
     }
 }
 
-/// The answer of the service inside, or that of a transactional function in words.
+/// Returns the response of the inner service. The empty response of a failed transaction gets a
+/// body.
 #[cfg(feature = "sqlx")]
 fn answer<B: Body>(response: Response<B>) -> Response<AnswerBody<B>> {
     let Some(problem) = failed_transaction(&response) else {
@@ -222,19 +261,42 @@ fn answer<B: Body>(response: Response<B>) -> Response<AnswerBody<B>> {
     response.map(AnswerBody::inner)
 }
 
-/// A `#[transactional]` function whose transaction failed answers with a status and no body, and the error among the extensions. Whoever has put
-/// such an error there with words or a status of their own is not meant.
+/// Returns the problem of a `#[transactional]` function whose transaction failed. Its response has
+/// a status, no body, and the error among its extensions. A response with that error and its own
+/// body or status comes from a handler, and is left alone.
 #[cfg(feature = "sqlx")]
 fn failed_transaction<B: Body>(response: &Response<B>) -> Option<Problem> {
     let error = response.extensions().get::<Arc<sqlx::Error>>()?;
     let problem = Problem::of_sqlx(&**error).unwrap_or_else(|| Problem::internal(&**error));
-    let is_meant = response.body().is_end_stream() && response.status() == problem.status();
-    is_meant.then_some(problem)
+    let is_empty = response.body().is_end_stream() && response.status() == problem.status();
+    is_empty.then_some(problem)
 }
 
-/// An error of a service that [`ProblemLayer`] can look into. For a type of your own it is one line.
+/// An error of a service whose causes [`ProblemLayer`] can look at.
+///
+/// ```
+/// use std::error::Error;
+/// use cenote_tower::ServiceError;
+///
+/// #[derive(Debug)]
+/// struct Failure(cenote::AcquireError<std::io::Error>);
+/// # impl std::fmt::Display for Failure {
+/// #     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result { self.0.fmt(f) }
+/// # }
+///
+/// impl Error for Failure {
+///     fn source(&self) -> Option<&(dyn Error + 'static)> { Some(&self.0) }
+/// }
+///
+/// impl ServiceError for Failure {
+///     fn as_dyn(&self) -> &(dyn Error + 'static) { self }
+/// }
+///
+/// let failure = Failure(cenote::AcquireError::Closed { pool: "rooms".into() });
+/// assert!(failure.as_dyn().source().is_some());
+/// ```
 pub trait ServiceError {
-    /// The error, for a look at its causes.
+    /// Returns the error.
     fn as_dyn(&self) -> &(dyn Error + 'static);
 }
 
@@ -254,6 +316,12 @@ macro_rules! service_error {
     )+};
 }
 
-service_error!([] Infallible, [] io::Error, [] Problem, [E: Error + 'static] AcquireError<E>, [E: Error + 'static] BindError<E>);
+service_error!(
+    [] Infallible,
+    [] io::Error,
+    [] Problem,
+    [E: fmt::Debug + 'static] AcquireError<E>,
+    [E: fmt::Debug + 'static] BindError<E>,
+);
 #[cfg(feature = "sqlx")]
 service_error!([] sqlx::Error);

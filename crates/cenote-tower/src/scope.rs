@@ -1,27 +1,30 @@
-//! A scope per request: it goes with the handler, and on with the body where that is a stream.
+//! A scope per request. It lasts until the handler is done, or until a streaming body has ended.
 
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use cenote::{LazyScope, Scope};
+use cenote::scope::{LazyScope, Scope};
 use http::Response;
 use http_body::{Body, Frame, SizeHint};
 use pin_project_lite::pin_project;
 use tower_layer::Layer;
 use tower_service::Service;
 
-/// Runs each request in a [scope](cenote::scope()) of its own: what a statement pins there (a changed session, a transaction begun by hand) meets
-/// the next statement of the same request, for as many pools as it uses, and goes back when the handler is done: with an answer, an error, a
-/// panic, or because somebody dropped it (a timeout, a client that hung up).
+/// Runs each request in a [scope](cenote::scope()) of its own. A resource that is pinned there,
+/// like a connection with a changed session or an open transaction, serves the next use of its pool
+/// in the same request. It goes back when the handler has ended: by a response, an error, a panic
+/// or a drop (a timeout, a client that disconnects).
 ///
-/// Nothing is acquired before it is used. A response whose length is known is taken to be in memory, and its scope ends with the handler; a
-/// streaming one is read in the scope, which ends when the stream has ended or is dropped. Inside another scope this layer does nothing. In the
-/// scope is the future of the service, and not what its `call` does at once.
+/// The layer acquires nothing by itself. A response body of known length is assumed to be in
+/// memory, so its scope ends with the handler. A streaming body is read in the scope, which ends
+/// when the stream has ended or is dropped. Inside another scope this layer does nothing. The
+/// future of the inner service runs in the scope; the code in its `call` does not.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// use cenote::{Bound, Pool};
+/// use cenote::Pool;
+/// use cenote::scope::Bound;
 /// use cenote_tower::{ScopeLayer, Text};
 /// use http::{Request, Response};
 /// use tower::{Layer, ServiceExt, service_fn};
@@ -33,7 +36,7 @@ use tower_service::Service;
 ///     Bound::pin(&mut first);
 ///     drop(first);
 ///     let text = pool.bind().await?.clone();
-///     Ok::<_, cenote::BindError<_>>(Response::new(Text::from(text)))
+///     Ok::<_, cenote::scope::BindError<_>>(Response::new(Text::from(text)))
 /// }));
 /// let response = service.oneshot(Request::new(())).await?;
 /// assert_eq!(response.into_body().into_inner().as_str(), "seen in this request");
@@ -45,7 +48,7 @@ use tower_service::Service;
 pub struct ScopeLayer {}
 
 impl ScopeLayer {
-    /// There is nothing to set.
+    /// Has no settings.
     pub fn new() -> Self {
         Self {}
     }
@@ -59,7 +62,7 @@ impl<S> Layer<S> for ScopeLayer {
     }
 }
 
-/// What [`ScopeLayer`] makes of a service.
+/// The service of [`ScopeLayer`].
 #[derive(Clone, Debug)]
 pub struct ScopeService<S> {
     inner: S,
@@ -88,13 +91,16 @@ where
 }
 
 pin_project! {
-    /// The request of a [`ScopeService`] at work.
+    /// The future of a [`ScopeService`].
+    ///
+    /// # Cancel safety
+    /// Dropping it drops the future of the inner service, and then ends the scope.
     #[derive(Debug)]
     #[must_use = "a future does nothing unless it is polled"]
     pub struct ScopeFuture<F> {
         #[pin]
         future: F,
-        // After the future, so that it ends when the future is gone.
+        // Declared after the future, so that the scope ends after the future is dropped.
         scope: Option<LazyScope>,
     }
 }
@@ -119,10 +125,14 @@ where
 
 pin_project! {
     /// A body that is read in the scope of its request.
+    ///
+    /// # Cancel safety
+    /// Dropping it drops the inner body, and then ends the scope.
     #[derive(Debug)]
     pub struct ScopeBody<B> {
         #[pin]
         body: B,
+        // Declared after the body, so that the scope ends after the body is dropped.
         scope: Option<LazyScope>,
     }
 }
@@ -138,7 +148,7 @@ impl<B: Body> ScopeBody<B> {
 }
 
 impl<B> ScopeBody<B> {
-    /// The body inside. The scope ends.
+    /// Returns the inner body, and ends the scope.
     pub fn into_inner(self) -> B {
         self.body
     }
@@ -172,7 +182,8 @@ impl<B: Body> Body for ScopeBody<B> {
     }
 }
 
-/// Polls in the scope, if there is one, into `polled`: responses are large, and moving them costs more than the scope.
+/// Polls in the scope, if there is one. The result goes to `polled`, because moving a response
+/// costs more than the scope.
 #[inline]
 fn poll_in<T>(
     scope: &mut Option<LazyScope>,

@@ -1,4 +1,4 @@
-//! Shedding load at the door: who would wait in vain is told at once.
+//! Load shedding: a request that would wait too long is refused before its handler runs.
 
 use std::fmt;
 use std::future::Future;
@@ -16,37 +16,47 @@ use tower_service::Service;
 use crate::problem::Problem;
 use crate::text::AnswerBody;
 
-/// A look at the pool costs every caller of that pool a little, so that one serves all requests of this time.
+/// How often the status of the pool is read: it takes the lock of the pool, so requests share it.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
-/// The pace is that of the last one to two of these.
+/// The pace of the returns is measured over the last one to two of these intervals.
 const PACE_OVER: Duration = Duration::from_secs(1);
 
-/// Refuses a request by a 503 before its handler runs, if the line for the pool is already longer than the request can wait.
+/// Refuses a request with a 503 before its handler runs, if it would wait for the pool longer than
+/// it can.
 ///
-/// The wait of a newcomer is estimated from the mean hold time: while somebody waits all resources are out, and with `n` of them and a mean hold
-/// time `h` one comes back every `h / n`. That pace is read from the pool's count of returns since the line began, so at the beginning of a line
-/// nobody is refused. An estimate is not a promise: some are let in who wait in vain, and get their 503 from the pool.
+/// The wait is estimated. While the pool has waiters, all `n` resources are in use, and with a mean
+/// hold time `h` one comes back every `h / n`. The layer reads this pace from the pool's count of
+/// returns since the queue began, so at the beginning of a queue it refuses no request. An estimate
+/// can be wrong: a request that is let in may still get a 503 from the pool.
 ///
-/// Without this layer nobody is refused at the door. It is for services where most requests need the pool; those that do not are refused as well, so
-/// put it around the routes that do. `max_waiters` of the pool is the plainer means: a fixed number of waiters. On SQLite who wants to write stands in a
-/// line of its own, which this layer does not see.
+/// The layer does not know which requests need the pool, so put it around the routes that do.
+/// `max_waiters` of the pool is simpler: it limits the number of waiters. On SQLite, writers have a
+/// queue of their own, which this layer does not see.
 ///
 /// ```
-/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// # let pool = cenote::Pool::from_fn(async || Ok::<_, std::io::Error>(())).build()?;
 /// use std::time::Duration;
 /// use cenote_tower::ShedLayer;
 ///
-/// // Two seconds at most, or what the client says.
+/// use cenote_tower::Text;
+/// use http::{Request, Response};
+/// use tower::{Layer, ServiceExt, service_fn};
+///
+/// // Two seconds, or the limit of the client.
 /// let layer = ShedLayer::new(&pool, Duration::from_secs(2)).patience_of(|headers| {
 ///     let seconds = headers.get("x-timeout-seconds")?.to_str().ok()?.parse().ok()?;
 ///     Some(Duration::from_secs(seconds))
 /// });
+/// let service = layer.layer(service_fn(async |_: Request<()>| {
+///     Ok::<_, std::io::Error>(Response::new(Text::default()))
+/// }));
+/// assert_eq!(service.oneshot(Request::new(())).await?.status(), 200);
 /// # Ok(()) }
 /// ```
 #[derive(Clone)]
 pub struct ShedLayer {
-    door: Arc<Door>,
+    estimate: Arc<Estimate>,
     patience: Duration,
     patience_of: Option<Arc<PatienceOf>>,
 }
@@ -54,20 +64,21 @@ pub struct ShedLayer {
 type PatienceOf = dyn Fn(&HeaderMap) -> Option<Duration> + Send + Sync;
 
 impl ShedLayer {
-    /// Refuses those who would wait for `pool` longer than `patience`.
+    /// Refuses requests that would wait for `pool` longer than `patience`.
     pub fn new<M: Manager + 'static>(pool: &Pool<M>, patience: Duration) -> Self {
         let pool = pool.clone();
         Self {
-            door: Arc::new(Door {
+            estimate: Arc::new(Estimate {
                 look: Box::new(move || pool.status()),
-                line: Mutex::default(),
+                queue: Mutex::default(),
             }),
             patience,
             patience_of: None,
         }
     }
 
-    /// How long a request can wait, by its headers. Where they do not say, it is what [`new`](ShedLayer::new) was told.
+    /// Reads how long a request can wait from its headers. If `ask` returns `None`, the limit is
+    /// that of [`new`](ShedLayer::new).
     pub fn patience_of(
         mut self,
         ask: impl Fn(&HeaderMap) -> Option<Duration> + Send + Sync + 'static,
@@ -76,14 +87,14 @@ impl ShedLayer {
         self
     }
 
-    /// The answer for who is not let in.
+    /// Returns the problem of a request that is refused.
     fn refuse(&self, headers: &HeaderMap) -> Option<Problem> {
         let asked = self.patience_of.as_ref().and_then(|ask| ask(headers));
         let patience = asked.unwrap_or(self.patience);
-        let wait = self.door.wait(now());
+        let wait = self.estimate.wait(now());
         (wait > patience).then(|| {
             let report = format!(
-                "refused at the door: the pool's line takes {wait:.1?}, the request has {patience:.1?}"
+                "refused: the wait for the pool is about {wait:.1?}, and the request can wait {patience:.1?}"
             );
             Problem::new(StatusCode::SERVICE_UNAVAILABLE, "the service is busy, try again later")
                 .with_retry_after(wait)
@@ -109,7 +120,7 @@ impl<S> Layer<S> for ShedLayer {
     }
 }
 
-/// What [`ShedLayer`] makes of a service.
+/// The service of [`ShedLayer`].
 #[derive(Clone, Debug)]
 pub struct ShedService<S> {
     inner: S,
@@ -138,7 +149,10 @@ where
 }
 
 pin_project! {
-    /// The request of a [`ShedService`] at work, or refused.
+    /// The future of a [`ShedService`].
+    ///
+    /// # Cancel safety
+    /// Dropping it drops the future of the inner service.
     #[derive(Debug)]
     #[must_use = "a future does nothing unless it is polled"]
     pub struct ShedFuture<F> {
@@ -161,42 +175,42 @@ where
             return Poll::Ready(done.map(|response| response.map(AnswerBody::inner)));
         }
         let refused = this.refused.take();
-        let refused = refused.expect("a future is not polled after its end");
+        let refused = refused.expect("a future is not polled after it is ready");
         Poll::Ready(Ok(refused.to_response().map(AnswerBody::own)))
     }
 }
 
-/// Looks at the pool now and then, and keeps the pace of its line.
-struct Door {
+/// The pool, and the estimate of its queue.
+struct Estimate {
     look: Box<dyn Fn() -> Status + Send + Sync>,
-    line: Mutex<Line>,
+    queue: Mutex<Queue>,
 }
 
-impl Door {
-    /// How long a newcomer would wait.
+impl Estimate {
+    /// Returns how long a new request would wait.
     fn wait(&self, now: Instant) -> Duration {
         {
-            let mut line = self.lock();
-            if !line.is_due(now) {
-                return line.wait;
+            let mut queue = self.lock();
+            if !queue.is_due(now) {
+                return queue.wait;
             }
         }
         let seen = (self.look)();
-        let mut line = self.lock();
-        line.hear(now, seen.waiting, seen.released);
-        line.wait
+        let mut queue = self.lock();
+        queue.update(now, seen.waiting, seen.released);
+        queue.wait
     }
 
-    fn lock(&self) -> MutexGuard<'_, Line> {
-        self.line.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// What is known of the line: plain data, told the time.
+/// The estimate of the queue: plain data that is given the time.
 #[derive(Default)]
-struct Line {
+struct Queue {
     looked: Option<Instant>,
-    /// Where the pace is measured from, and from where it will be next.
+    /// The start of the interval that the pace is measured over, and of the next one.
     from: Option<Mark>,
     next: Option<Mark>,
     wait: Duration,
@@ -208,8 +222,8 @@ struct Mark {
     released: u64,
 }
 
-impl Line {
-    /// Is it time for another look? Then it is the caller's to take.
+impl Queue {
+    /// Returns whether the caller must read the status of the pool now.
     fn is_due(&mut self, now: Instant) -> bool {
         let looked = self.looked.map(|at| now.saturating_duration_since(at));
         let due = looked.is_none_or(|ago| ago >= LOOK_EVERY);
@@ -219,7 +233,7 @@ impl Line {
         due
     }
 
-    fn hear(&mut self, now: Instant, waiting: usize, released: u64) {
+    fn update(&mut self, now: Instant, waiting: usize, released: u64) {
         let here = Mark { at: now, released };
         if waiting == 0 {
             (self.from, self.next, self.wait) = (None, None, Duration::ZERO);
@@ -228,7 +242,7 @@ impl Line {
         let from = *self.from.get_or_insert(here);
         let next = *self.next.get_or_insert(here);
         let took = now.saturating_duration_since(from.at);
-        // Nothing came back yet: as if one did now, for it cannot be sooner.
+        // If none came back yet, the next one comes back now at the earliest.
         let returns = released.saturating_sub(from.released).max(1);
         let ahead = waiting as f64 + 1.0;
         self.wait = Duration::try_from_secs_f64(took.as_secs_f64() * ahead / returns as f64)
@@ -241,7 +255,7 @@ impl Line {
 
 #[expect(
     clippy::disallowed_methods,
-    reason = "the ban guards the pool; this measures its pace from outside"
+    reason = "the ban is for the core; this measures its pace from outside"
 )]
 fn now() -> Instant {
     Instant::now()

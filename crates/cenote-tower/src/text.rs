@@ -1,4 +1,4 @@
-//! Bodies that this crate writes itself, and the body that is either such a one or that of the service inside.
+//! Bodies: a text of this crate, and either that or the body of the inner service.
 
 use std::convert::Infallible;
 use std::fmt::Write as _;
@@ -9,14 +9,26 @@ use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use pin_project_lite::pin_project;
 
-/// A short text as a body.
+/// A text as a body.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use cenote_tower::Text;
+/// use http_body_util::BodyExt;
+///
+/// let text = Text::from(String::from("hello"));
+/// assert_eq!(text.as_str(), "hello");
+/// assert_eq!(text.collect().await?.to_bytes(), "hello");
+/// # Ok(()) }
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct Text(Bytes);
 
 impl Text {
-    /// What is still to be read of it.
+    /// Returns the text. It is empty after the body was read.
     pub fn as_str(&self) -> &str {
-        std::str::from_utf8(&self.0).expect("bug: it is made of a string, and read at once")
+        std::str::from_utf8(&self.0)
+            .expect("bug: the body is made from a string and read in one piece")
     }
 }
 
@@ -48,7 +60,22 @@ impl Body for Text {
 }
 
 pin_project! {
-    /// The body of the service inside, or the text of a layer that answered in its place.
+    /// The body of the inner service, or the text of a layer that responded in its place.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use cenote_tower::{AnswerBody, Problem, ProblemLayer, Text};
+    /// use http::{Request, Response, StatusCode};
+    /// use http_body_util::BodyExt;
+    /// use tower::{Layer, ServiceExt, service_fn};
+    ///
+    /// let service = ProblemLayer::new().layer(service_fn(async |_: Request<()>| {
+    ///     Err::<Response<Text>, _>(Problem::new(StatusCode::GONE, "sold out"))
+    /// }));
+    /// let body: AnswerBody<Text> = service.oneshot(Request::new(())).await?.into_body();
+    /// assert!(body.collect().await?.to_bytes().ends_with(br#""detail":"sold out"}"#));
+    /// # Ok(()) }
+    /// ```
     #[derive(Debug)]
     pub struct AnswerBody<B> {
         #[pin]
@@ -105,7 +132,7 @@ impl<B: Body<Data = Bytes>> Body for AnswerBody<B> {
     }
 }
 
-/// `text` as JSON has it, with its quotes.
+/// Returns `text` as a JSON string, with its quotes.
 pub(crate) fn quoted(text: &str) -> String {
     let mut quoted = String::with_capacity(text.len() + 2);
     quoted.push('"');
@@ -113,7 +140,8 @@ pub(crate) fn quoted(text: &str) -> String {
         match letter {
             '"' | '\\' => quoted.extend(['\\', letter]),
             letter if letter.is_control() => {
-                write!(quoted, "\\u{:04x}", u32::from(letter)).expect("a string takes any text");
+                write!(quoted, "\\u{:04x}", u32::from(letter))
+                    .expect("writing to a string never fails");
             }
             letter => quoted.push(letter),
         }
@@ -127,7 +155,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_text_in_json_cannot_break_out_of_its_quotes() {
+    fn a_quoted_text_has_no_bare_quotes_or_control_characters() {
         assert_eq!(quoted("a \"b\" \\ \n ü"), r#""a \"b\" \\ \u000a ü""#);
     }
 }

@@ -1,4 +1,4 @@
-//! A transaction per request: committed before the first byte of the answer, or not at all.
+//! A transaction per request. It is committed before the response is sent.
 
 use std::fmt;
 use std::future::{Future, poll_fn};
@@ -7,7 +7,7 @@ use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use cenote::Scope;
+use cenote::scope::Scope;
 use cenote_sqlx::{Db, Dialect, Isolation, TransactionOptions};
 use http::{Request, Response, StatusCode};
 use tokio::sync::watch;
@@ -18,17 +18,19 @@ use crate::problem::Problem;
 use crate::text::AnswerBody;
 use crate::verdict::status_rolls_back;
 
-/// Runs each request in a transaction: every `&db` in it is part of it, without being passed along.
+/// Runs each request in a transaction. Every `&db` of this database in the request is part of it.
 ///
-/// Committed if the answer is good; rolled back by an error status ([`rolls_back_if`](Self::rolls_back_if)), an error of the service, a panic,
-/// or by being dropped (a timeout, a client that hung up). The commit comes before the answer: if it fails, the client gets a 500 and nothing of
-/// the body. If the rollback fails, the client gets the answer that led to it.
+/// The transaction is committed after a success. It is rolled back after an error status
+/// ([`rolls_back_if`](Self::rolls_back_if)), an error of the service, a panic or a drop (a timeout,
+/// a client that disconnects). The commit comes before the response: if it fails, the client gets a
+/// 500 and nothing of the body. If a rollback fails, the client gets the response that led to it.
 ///
-/// In a transaction of the same database that is there already it is a savepoint, which takes no options. Two of these layers, for
-/// two databases, may be stacked: each commits by itself, the inner one first.
+/// Inside a transaction of the same database it is a savepoint, which takes no options. Two of
+/// these layers, for two databases, can be stacked: each commits by itself, the inner one first.
 ///
-/// A **streaming body** is read after the commit, outside of the transaction. A row stream of the transaction that is moved into the body keeps the
-/// commit waiting, which fails after `acquire_timeout`: collect such rows, or read them without this layer.
+/// A **streaming body** is read after the commit, outside of the transaction. If a row stream of
+/// the transaction is moved into the body, the commit waits for it and fails after
+/// `acquire_timeout`. Collect such rows, or read them on a route without this layer.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -46,7 +48,7 @@ use crate::verdict::status_rolls_back;
 ///     async move {
 ///         sqlx::query("INSERT INTO t VALUES (1)").execute(&db).await?;
 ///         let answer = Response::builder().status(request.into_body());
-///         Ok::<_, sqlx::Error>(answer.body(Text::default()).expect("it is well formed"))
+///         Ok::<_, sqlx::Error>(answer.body(Text::default()).expect("a status and no headers"))
 ///     }
 /// }));
 /// service.clone().oneshot(Request::new(StatusCode::OK)).await?;
@@ -63,7 +65,7 @@ pub struct TransactionalLayer<DB: Dialect> {
 }
 
 impl<DB: Dialect> TransactionalLayer<DB> {
-    /// A transaction of `db` around every request.
+    /// Runs every request in a transaction of `db`.
     pub fn new(db: Db<DB>) -> Self {
         Self {
             db,
@@ -73,32 +75,72 @@ impl<DB: Dialect> TransactionalLayer<DB> {
         }
     }
 
-    /// Without the right to write: whatever tries is refused.
+    /// Refuses statements that write.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let db = cenote_sqlx::Db::sqlite("sqlite::memory:").max_size(1).build()?;
+    /// use cenote_tower::{Text, TransactionalLayer};
+    /// use http::{Request, Response};
+    /// use tower::{Layer, ServiceExt, service_fn};
+    ///
+    /// let at_work = db.clone();
+    /// let service = service_fn(move |_: Request<()>| {
+    ///     let db = at_work.clone();
+    ///     async move {
+    ///         sqlx::query("CREATE TABLE visits (a INTEGER)").execute(&db).await?;
+    ///         Ok::<_, sqlx::Error>(Response::new(Text::default()))
+    ///     }
+    /// });
+    /// let layer = TransactionalLayer::new(db).read_only();
+    /// assert!(layer.layer(service).oneshot(Request::new(())).await.is_err());
+    /// # Ok(()) }
+    /// ```
     pub fn read_only(mut self) -> Self {
         self.options = self.options.read_only();
         self
     }
 
-    /// With this isolation level.
+    /// Sets the isolation level.
     pub fn isolation(mut self, isolation: Isolation) -> Self {
         self.options = self.options.isolation(isolation);
         self
     }
 
-    /// Begun only when the handler takes a [`Tx`](crate::Tx): what a request does before that is outside, and a request without one acquires nothing.
+    /// Begins the transaction when the handler takes a [`Tx`](crate::Tx). Statements before that
+    /// are outside of it, and a request without a `Tx` acquires nothing.
     #[cfg(feature = "axum")]
     pub fn on_demand(mut self) -> Self {
         self.on_demand = true;
         self
     }
 
-    /// Which statuses roll back: 4xx and 5xx by default.
+    /// Sets which statuses roll back. Default: 4xx and 5xx.
     ///
     /// ```
-    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// # let db = cenote_sqlx::Db::sqlite("sqlite::memory:?cenote.max_size=1").build()?;
-    /// // An answer that says "no" may leave something behind.
-    /// let layer = cenote_tower::TransactionalLayer::new(db).rolls_back_if(|status| status.is_server_error());
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let db = cenote_sqlx::Db::sqlite("sqlite::memory:").max_size(1).build()?;
+    /// use cenote_sqlx::Isolation;
+    /// use cenote_tower::{Text, TransactionalLayer};
+    /// use http::{Request, Response, StatusCode};
+    /// use tower::{Layer, ServiceExt, service_fn};
+    ///
+    /// // A 404 commits, because the layer rolls back for 5xx only.
+    /// let layer = TransactionalLayer::new(db.clone())
+    ///     .isolation(Isolation::Serializable)
+    ///     .rolls_back_if(|status| status.is_server_error());
+    /// let at_work = db.clone();
+    /// let service = layer.layer(service_fn(move |_: Request<()>| {
+    ///     let db = at_work.clone();
+    ///     async move {
+    ///         sqlx::query("CREATE TABLE visits (a INTEGER)").execute(&db).await?;
+    ///         let mut response = Response::new(Text::default());
+    ///         *response.status_mut() = StatusCode::NOT_FOUND;
+    ///         Ok::<_, sqlx::Error>(response)
+    ///     }
+    /// }));
+    /// service.oneshot(Request::new(())).await?;
+    /// assert!(sqlx::query("SELECT a FROM visits").execute(&db).await.is_ok());
     /// # Ok(()) }
     /// ```
     pub fn rolls_back_if(
@@ -139,7 +181,11 @@ impl<S, DB: Dialect> Layer<S> for TransactionalLayer<DB> {
     }
 }
 
-/// What [`TransactionalLayer`] makes of a service.
+/// The service of [`TransactionalLayer`].
+///
+/// # Cancel safety
+/// Dropping its future drops the future of the inner service and rolls back. If it is dropped
+/// during the commit, the transaction may be committed or rolled back.
 #[derive(Debug)]
 pub struct TransactionalService<S, DB: Dialect> {
     inner: S,
@@ -175,7 +221,7 @@ where
 
     fn call(&mut self, mut request: Request<R>) -> Self::Future {
         let fresh = self.inner.clone();
-        let mut inner = mem::replace(&mut self.inner, fresh); // the one that said it is ready
+        let mut inner = mem::replace(&mut self.inner, fresh); // the one that returned ready
         let layer = self.layer.clone();
         Box::pin(async move {
             let call = Call {
@@ -183,7 +229,7 @@ where
                 stage: Arc::new(watch::Sender::new(Stage::Outside)),
             };
             request.extensions_mut().insert(call.clone());
-            // Lazily, so that whatever the service does in `call` is in the scope and the transaction, too.
+            // Lazily, so that the `call` of the service runs in the scope and in the transaction.
             let handler = async move { inner.call(request).await };
             let work = conduct(&layer, &call, handler);
             match Scope::current() {
@@ -194,7 +240,7 @@ where
     }
 }
 
-/// One request that passes the layer.
+/// One request in the layer.
 pub(crate) struct Call<DB: Dialect> {
     pub(crate) db: Db<DB>,
     pub(crate) stage: Arc<watch::Sender<Stage>>,
@@ -209,19 +255,19 @@ impl<DB: Dialect> Clone for Call<DB> {
     }
 }
 
-/// How far a request has come.
+/// The state of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stage {
-    /// No transaction yet.
+    /// The transaction has not begun.
     Outside,
-    /// The handler wants one, and waits.
-    #[cfg_attr(not(feature = "axum"), expect(dead_code, reason = "an extractor asks"))]
+    /// The extractor waits for the transaction.
+    #[cfg_attr(not(feature = "axum"), expect(dead_code, reason = "for the extractor"))]
     Asked,
-    /// It has begun.
+    /// The transaction has begun.
     Inside,
 }
 
-/// Why a transaction is rolled back, or was never begun.
+/// Why a transaction is not committed.
 enum Undo<R, E> {
     Answer(R),
     Service(E),
@@ -234,7 +280,7 @@ impl<R, E> From<sqlx::Error> for Undo<R, E> {
     }
 }
 
-/// Runs the handler: from the start in a transaction, or from the moment when it asks for one.
+/// Runs the handler in a transaction, from its start or from the moment when it asks for one.
 async fn conduct<DB, F, B, E>(
     layer: &TransactionalLayer<DB>,
     call: &Call<DB>,
@@ -270,7 +316,7 @@ where
     }
 }
 
-/// The handler's end, or nothing if it asks for a transaction. From there it can be polled on.
+/// Polls the handler until it asks for a transaction, or returns its result if it never asks.
 async fn until_asked<DB: Dialect, F: Future>(
     call: &Call<DB>,
     mut handler: Pin<&mut F>,
@@ -284,7 +330,7 @@ async fn until_asked<DB: Dialect, F: Future>(
     .await
 }
 
-/// For a transaction that could not be begun, or not be committed.
+/// Returns the problem of a transaction that could not begin or be committed.
 fn problem_of(error: sqlx::Error, stage: Stage) -> Problem {
     let problem = Problem::from(error);
     let told = match stage {

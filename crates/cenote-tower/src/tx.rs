@@ -1,4 +1,4 @@
-//! The extractor: a handler that takes a `Tx` runs in a transaction, or not at all.
+//! The extractor `Tx`: a handler that takes one runs in a transaction.
 
 use std::fmt;
 use std::ops::Deref;
@@ -10,14 +10,19 @@ use http::request::Parts;
 use crate::problem::Problem;
 use crate::transactional::{Call, Stage};
 
-const NO_LAYER: &str = "`Tx` was taken where no `TransactionalLayer` of this kind of database is around: add `.layer(TransactionalLayer::new(db))` to the route";
-const ELSEWHERE: &str = "`Tx` was taken in another task than that of its `TransactionalLayer`: put the layer inside of what spawns the handler";
+const NO_LAYER: &str = "`Tx` needs a `TransactionalLayer` of the same kind of database: add \
+                        `.layer(TransactionalLayer::new(db))` to the route";
+const ELSEWHERE: &str = "`Tx` was taken in another task than its `TransactionalLayer`: put that layer \
+                         inside of the layer that spawns the handler";
 
-/// The database, in the transaction of this request: `&*tx` is an `Executor`, and so is every other `&db` of the same database until the handler is done.
+/// The database, in the transaction of this request. `&*tx` is an `Executor`; every other `&db` of
+/// the same database is part of the transaction too.
 ///
-/// It needs a [`TransactionalLayer`](crate::TransactionalLayer) around the route, which commits and rolls back. If that was made
-/// [`on_demand`](crate::TransactionalLayer::on_demand), this is where the transaction begins. Of several such layers it means the innermost of this kind of
-/// database. Where there is none, the request is answered by a 500 that says so: in a debug build to the client, otherwise to the log.
+/// The route needs a [`TransactionalLayer`](crate::TransactionalLayer), which commits and rolls
+/// back. If that layer is [`on_demand`](crate::TransactionalLayer::on_demand), the transaction
+/// begins here. Of several such layers the innermost one of this kind of database counts. Without
+/// one the response is a 500. Its report names the missing layer; in a debug build the client sees
+/// it too.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -42,6 +47,10 @@ const ELSEWHERE: &str = "`Tx` was taken in another task than that of its `Transa
 /// assert_eq!(orders, 1);
 /// # Ok(()) }
 /// ```
+///
+/// # Cancel safety
+/// If the extractor is dropped while it waits for the transaction, the layer begins none, or rolls
+/// it back.
 pub struct Tx<DB: Dialect> {
     db: Db<DB>,
 }
@@ -61,7 +70,7 @@ impl<DB: Dialect, S: Sync> FromRequestParts<S> for Tx<DB> {
             }
             first
         });
-        // If it cannot be begun the layer answers, and this is never polled again.
+        // If the transaction cannot begin, the layer responds, and this future is dropped.
         let mut begun = stage.subscribe();
         let begun = begun
             .wait_for(|stage| *stage == Stage::Inside)

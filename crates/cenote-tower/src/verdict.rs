@@ -1,8 +1,8 @@
-//! Does an answer undo the work that led to it?
+//! Which responses roll back.
 
 use http::{Response, StatusCode};
 
-/// Does this response roll its transaction back? By its status: 4xx and 5xx do.
+/// Returns whether this response rolls its transaction back: a status of 4xx or 5xx does.
 ///
 /// ```
 /// use http::Response;
@@ -16,7 +16,14 @@ pub fn rolls_back<B>(response: &Response<B>) -> bool {
     status_rolls_back(response.status())
 }
 
-/// As [`rolls_back`], for a status.
+/// Returns whether this status rolls a transaction back: 4xx and 5xx do.
+///
+/// ```
+/// use cenote_tower::status_rolls_back;
+/// use http::StatusCode;
+///
+/// assert!(status_rolls_back(StatusCode::NOT_FOUND) && !status_rolls_back(StatusCode::CREATED));
+/// ```
 pub fn status_rolls_back(status: StatusCode) -> bool {
     status.is_client_error() || status.is_server_error()
 }

@@ -1,21 +1,37 @@
-//! The circuit breaker: when to stop asking a backend that is down, and when to try it again.
+//! The circuit breaker: stops asking a backend that is down, and tries again later.
+//!
+//! You need this module if a pool shall stop lending by itself: give [`Builder::breaker`] one of
+//! the two strategies here, or your own [`Strategy`]. By hand it works without a strategy: see
+//! [`Breaker`].
+//!
+//! The states are [`Active`](BreakerState::Active), [`Inactive`](BreakerState::Inactive) and
+//! [`Recovering`](BreakerState::Recovering). Other libraries call them *closed*, *open* and
+//! *half-open*. Here these words would be unclear, because resources and pools are opened and
+//! closed as well.
+//!
+//! [`Builder::breaker`]: crate::Builder::breaker
 
-use std::collections::VecDeque;
+use std::error::Error;
 use std::fmt;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::backoff::Backoff;
-use crate::sync::{Mutex, MutexGuard, PoisonError};
+use crate::error::ErrorClass;
+use crate::manager::Manager;
+use crate::pool::Pool;
+use crate::shell::carry_out::Place;
+pub use crate::strategies::{ConsecutiveFailures, FailureRate};
 
-/// Whether a pool lends.
+/// Whether a pool lends. [`Breaker`] has an example.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum BreakerState {
-    /// It does.
+    /// It lends. Others call this *closed*.
     Active,
-    /// It does not: every acquire fails at once with `Unavailable`.
+    /// It does not: every acquire fails at once with `Unavailable`. Others call this *open*.
     Inactive,
-    /// It lends at most `probes` resources at once, until the strategy decides.
+    /// It lends at most `probes` resources at once, until the strategy decides. Others call this
+    /// *half-open*.
     Recovering,
 }
 
@@ -29,19 +45,133 @@ impl fmt::Display for BreakerState {
     }
 }
 
-/// What went wrong, for a strategy that minds only some of it.
+/// The circuit breaker of a pool, from [`Pool::breaker`].
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let pool = cenote::Pool::from_fn(async || Ok::<_, &str>(())).build()?;
+/// use cenote::AcquireError;
+/// use cenote::breaker::BreakerState;
+///
+/// pool.breaker().trip();
+/// assert_eq!(pool.breaker().state(), BreakerState::Inactive);
+/// assert!(matches!(pool.acquire().await, Err(AcquireError::Unavailable(_))));
+///
+/// pool.breaker().probe();
+/// assert_eq!(pool.breaker().state(), BreakerState::Recovering);
+/// let _probe = pool.acquire().await?;
+/// assert!(pool.try_acquire()?.is_none(), "one probe at a time");
+///
+/// pool.breaker().reset();
+/// assert_eq!(pool.breaker().state().to_string(), "active");
+/// assert!(pool.acquire().await.is_ok());
+/// # Ok(()) }
+/// ```
+pub struct Breaker<'a, M: Manager + 'static> {
+    pub(crate) pool: &'a Pool<M>,
+}
+
+impl<M: Manager + 'static> Breaker<'_, M> {
+    /// Returns the present state.
+    pub fn state(&self) -> BreakerState {
+        self.pool.shared.ledger().breaker().state
+    }
+
+    /// Makes the breaker inactive. All waiters, and all acquires from now on, fail at once with
+    /// `Unavailable`.
+    pub fn trip(&self) {
+        self.set(BreakerState::Inactive);
+    }
+
+    /// Makes the breaker active: the pool lends.
+    pub fn reset(&self) {
+        self.set(BreakerState::Active);
+    }
+
+    /// Lets the breaker recover: at most `probes` resources are lent at once until the strategy
+    /// decides. Without a strategy, until `reset` or `trip`.
+    pub fn probe(&self) {
+        self.set(BreakerState::Recovering);
+    }
+
+    /// Lets `strategy` decide from now on, in place of the one before. The state stays as it is; an
+    /// inactive breaker asks the new strategy when to recover.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let pool = cenote::Pool::from_fn(async || Err::<(), _>("down")).build()?;
+    /// use cenote::breaker::{BreakerState, ConsecutiveFailures};
+    ///
+    /// assert!(pool.acquire().await.is_err());
+    /// assert_eq!(pool.breaker().state(), BreakerState::Active, "there is no strategy");
+    ///
+    /// pool.breaker().set_strategy(ConsecutiveFailures::new(1));
+    /// assert!(pool.acquire().await.is_err());
+    /// assert_eq!(pool.breaker().state(), BreakerState::Inactive);
+    ///
+    /// pool.breaker().remove_strategy();
+    /// pool.breaker().reset();
+    /// assert!(pool.acquire().await.is_err());
+    /// assert_eq!(pool.breaker().state(), BreakerState::Active);
+    /// # Ok(()) }
+    /// ```
+    pub fn set_strategy(&self, strategy: impl Strategy) {
+        self.pool.shared.set_strategy(Some(Arc::new(strategy)));
+    }
+
+    /// From now on the breaker changes only by hand. The state stays as it is.
+    pub fn remove_strategy(&self) {
+        self.pool.shared.set_strategy(None);
+    }
+
+    fn set(&self, state: BreakerState) {
+        self.pool.shared.set_breaker(None, state, Place::here());
+    }
+}
+
+impl<M: Manager + 'static> fmt::Debug for Breaker<'_, M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Breaker")
+            .field("state", &self.state())
+            .finish_non_exhaustive()
+    }
+}
+
+/// A failure that is reported to a [`Strategy`], with its error.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct Failed<'a> {
+    /// What failed.
+    pub kind: Failure,
+    /// The class of the error, by [`Manager::classify`].
+    pub class: ErrorClass,
+    /// The error. A resource that is broken, or that a hook refused, may have none.
+    pub error: Option<&'a (dyn Error + 'static)>,
+}
+
+impl Failed<'_> {
+    /// Makes a report without an error, for the test of a strategy.
+    pub fn new(kind: Failure) -> Self {
+        let (class, error) = (ErrorClass::Other, None);
+        Self { kind, class, error }
+    }
+}
+
+/// What failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Failure {
     /// A resource could not be opened.
     Open,
-    /// A resource failed its check.
+    /// A resource failed its check, or was found broken before it was lent.
     Check,
-    /// A return was refused: broken, could not be cleaned, or its hook said no.
+    /// A return was refused: the resource was broken, could not be cleaned, or a hook said no.
     Return,
 }
 
-/// What a strategy wants the breaker to do.
+/// What a [`Strategy`] wants the breaker to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum Verdict {
@@ -53,248 +183,71 @@ pub enum Verdict {
     Deactivate,
 }
 
-/// What a strategy answers when it is asked whether to recover.
+/// The answer of a [`Strategy`] that is asked whether to recover.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum Recovery {
     /// Let probes through.
     Now,
-    /// Ask again after this long.
+    /// Ask again after this time.
     After(Duration),
 }
 
-/// Decides when the breaker trips and when it recovers.
+/// Decides when the breaker trips, and when it recovers.
 ///
-/// Called outside every lock, from the task or thread whose report it is. A panic counts as [`Verdict::Keep`], or as
-/// "ask again in a second".
+/// It is called with no lock held, in the task or thread that makes the report. A panic counts as
+/// [`Verdict::Keep`], or as "ask again in a second".
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use std::time::{Duration, Instant};
+/// use cenote::Pool;
+/// use cenote::breaker::{BreakerState, Failed, Failure, Recovery, Strategy, Verdict};
+/// use cenote::error::ErrorClass;
+///
+/// /// Trips at the first failed open, unless the password is wrong, and tries again after ten
+/// /// seconds.
+/// struct Strict;
+///
+/// impl Strategy for Strict {
+///     fn report_success(&self, _: BreakerState, _: Instant) -> Verdict {
+///         Verdict::Activate
+///     }
+///
+///     fn report_failure(&self, _: BreakerState, failed: &Failed<'_>, _: Instant) -> Verdict {
+///         match (failed.kind, failed.class) {
+///             (Failure::Open, ErrorClass::Denied) => Verdict::Keep,
+///             (Failure::Open, _) => Verdict::Deactivate,
+///             _ => Verdict::Keep,
+///         }
+///     }
+///
+///     fn should_recover(&self, inactive_for: Duration) -> Recovery {
+///         match Duration::from_secs(10).checked_sub(inactive_for) {
+///             Some(left) if !left.is_zero() => Recovery::After(left),
+///             _ => Recovery::Now,
+///         }
+///     }
+/// }
+///
+/// let pool = Pool::from_fn(async || Err::<(), _>("connection refused"));
+/// let pool = pool.breaker(Strict).build()?;
+/// assert!(pool.acquire().await.is_err());
+/// assert_eq!(pool.breaker().state(), BreakerState::Inactive);
+/// tokio::time::sleep(Duration::from_secs(11)).await;
+/// assert_eq!(pool.breaker().state(), BreakerState::Recovering);
+/// # Ok(()) }
+/// ```
 pub trait Strategy: Send + Sync + 'static {
-    /// A return was accepted. While recovering, only that of a probe: what was lent before says nothing about now.
+    /// A return was accepted. While the breaker recovers, only returns of probes are reported:
+    /// leases from before say nothing about the backend now.
     fn report_success(&self, state: BreakerState, now: Instant) -> Verdict;
 
     /// Something failed.
-    fn report_failure(&self, state: BreakerState, failure: Failure, now: Instant) -> Verdict;
+    fn report_failure(&self, state: BreakerState, failed: &Failed<'_>, now: Instant) -> Verdict;
 
-    /// Asked when the breaker has become inactive, and again whenever the answer was [`Recovery::After`] and that time is over.
+    /// Returns whether to recover. Asked when the breaker has become inactive, and again when the
+    /// time of the last [`Recovery::After`] is over.
     fn should_recover(&self, inactive_for: Duration) -> Recovery;
-}
-
-/// Trips after a number of failures in a row. One success while recovering makes it active again.
-///
-/// ```
-/// use std::time::Duration;
-/// use cenote::{BreakerState, ConsecutiveFailures, Pool};
-///
-/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let pool = Pool::from_fn(async || Err::<(), _>(std::io::Error::other("down")))
-///     .breaker(ConsecutiveFailures::new(2))
-///     .build()?;
-/// for _ in 0..2 {
-///     assert!(pool.acquire().await.is_err());
-/// }
-/// assert_eq!(pool.breaker_state(), BreakerState::Inactive);
-/// # Ok(()) }
-/// ```
-#[derive(Debug)]
-pub struct ConsecutiveFailures {
-    threshold: u32,
-    recent: Mutex<Streak>,
-}
-
-#[derive(Debug)]
-struct Streak {
-    failures: u32,
-    delay: Delay,
-}
-
-impl ConsecutiveFailures {
-    /// Trips when `threshold` failures come in a row (at least 1). It recovers after about a second, then two, then four, up to a
-    /// minute.
-    pub fn new(threshold: u32) -> Self {
-        Self {
-            threshold: threshold.max(1),
-            recent: Mutex::new(Streak {
-                failures: 0,
-                delay: Delay::default(),
-            }),
-        }
-    }
-
-    /// Recovers after about `first`, which doubles with every failed recovery up to `longest`.
-    #[must_use]
-    pub fn recover_after(self, first: Duration, longest: Duration) -> Self {
-        lock(&self.recent).delay = Delay::new(first, longest);
-        self
-    }
-}
-
-impl Strategy for ConsecutiveFailures {
-    fn report_success(&self, state: BreakerState, _: Instant) -> Verdict {
-        let mut recent = lock(&self.recent);
-        recent.failures = 0;
-        recent.delay.succeeded(state)
-    }
-
-    fn report_failure(&self, state: BreakerState, _: Failure, _: Instant) -> Verdict {
-        let mut recent = lock(&self.recent);
-        recent.failures = recent.failures.saturating_add(1);
-        let tripped = recent.failures >= self.threshold;
-        let verdict = recent.delay.failed(state, tripped);
-        if verdict == Verdict::Deactivate {
-            // What led to this trip does not count towards the next.
-            recent.failures = 0;
-        }
-        verdict
-    }
-
-    fn should_recover(&self, inactive_for: Duration) -> Recovery {
-        lock(&self.recent).delay.recovery(inactive_for)
-    }
-}
-
-/// Trips when too large a part of what happened within a window of time failed.
-///
-/// ```
-/// use std::time::{Duration, Instant};
-/// use cenote::{BreakerState, Failure, FailureRate, Strategy, Verdict};
-///
-/// let strategy = FailureRate::new(0.5, Duration::from_secs(10), 4);
-/// let mut fail = || strategy.report_failure(BreakerState::Active, Failure::Open, Instant::now());
-/// assert_eq!([fail(), fail(), fail()], [Verdict::Keep; 3]);
-/// assert_eq!(fail(), Verdict::Deactivate);
-/// ```
-#[derive(Debug)]
-pub struct FailureRate {
-    rate: f64,
-    window: Duration,
-    least: usize,
-    recent: Mutex<Window>,
-}
-
-#[derive(Debug)]
-struct Window {
-    /// When, and whether it failed. Oldest first.
-    reports: VecDeque<(Instant, bool)>,
-    delay: Delay,
-}
-
-/// More reports than this add nothing to a rate.
-const REPORTS_KEPT: usize = 1024;
-
-impl FailureRate {
-    /// Trips when `rate` (0 to 1) or more of the reports within `window` are failures, and there are `least` reports or more.
-    pub fn new(rate: f64, window: Duration, least: usize) -> Self {
-        let recent = Window {
-            reports: VecDeque::new(),
-            delay: Delay::default(),
-        };
-        Self {
-            rate,
-            window,
-            least: least.clamp(1, REPORTS_KEPT),
-            recent: Mutex::new(recent),
-        }
-    }
-
-    /// Recovers after about `first`, which doubles with every failed recovery up to `longest`.
-    #[must_use]
-    pub fn recover_after(self, first: Duration, longest: Duration) -> Self {
-        lock(&self.recent).delay = Delay::new(first, longest);
-        self
-    }
-
-    fn report(&self, failed: bool, now: Instant) -> (MutexGuard<'_, Window>, bool) {
-        let mut recent = lock(&self.recent);
-        let reports = &mut recent.reports;
-        reports.push_back((now, failed));
-        while reports.len() > REPORTS_KEPT
-            || reports
-                .front()
-                .is_some_and(|(at, _)| now.saturating_duration_since(*at) > self.window)
-        {
-            reports.pop_front();
-        }
-        let failures = reports.iter().filter(|(_, failed)| *failed).count();
-        let tripped =
-            reports.len() >= self.least && failures as f64 >= self.rate * reports.len() as f64;
-        (recent, tripped)
-    }
-}
-
-impl Strategy for FailureRate {
-    fn report_success(&self, state: BreakerState, now: Instant) -> Verdict {
-        let (mut recent, _) = self.report(false, now);
-        let verdict = recent.delay.succeeded(state);
-        if verdict == Verdict::Activate {
-            recent.reports.clear();
-        }
-        verdict
-    }
-
-    fn report_failure(&self, state: BreakerState, _: Failure, now: Instant) -> Verdict {
-        let (mut recent, tripped) = self.report(true, now);
-        let verdict = recent.delay.failed(state, tripped);
-        if verdict == Verdict::Deactivate {
-            // What led to this trip does not count towards the next.
-            recent.reports.clear();
-        }
-        verdict
-    }
-
-    fn should_recover(&self, inactive_for: Duration) -> Recovery {
-        lock(&self.recent).delay.recovery(inactive_for)
-    }
-}
-
-/// The recovery delay that both strategies share: jittered, and doubled by every recovery that fails.
-#[derive(Debug)]
-struct Delay {
-    backoff: Backoff,
-    current: Duration,
-}
-
-impl Default for Delay {
-    fn default() -> Self {
-        Self::new(Duration::from_secs(1), Duration::from_secs(60))
-    }
-}
-
-impl Delay {
-    fn new(first: Duration, longest: Duration) -> Self {
-        Self {
-            backoff: Backoff::new(first, longest),
-            current: first,
-        }
-    }
-
-    fn succeeded(&mut self, state: BreakerState) -> Verdict {
-        if state != BreakerState::Recovering {
-            return Verdict::Keep;
-        }
-        self.backoff.reset();
-        Verdict::Activate
-    }
-
-    fn failed(&mut self, state: BreakerState, tripped: bool) -> Verdict {
-        let trips = match state {
-            BreakerState::Active => tripped,
-            BreakerState::Recovering => true,
-            BreakerState::Inactive => false,
-        };
-        if !trips {
-            return Verdict::Keep;
-        }
-        self.current = self.backoff.next(&mut fastrand::Rng::new());
-        Verdict::Deactivate
-    }
-
-    fn recovery(&self, inactive_for: Duration) -> Recovery {
-        match self.current.checked_sub(inactive_for) {
-            Some(left) if !left.is_zero() => Recovery::After(left),
-            _ => Recovery::Now,
-        }
-    }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,45 +1,52 @@
-//! The builder: sugar over [`Config`], and what cannot be data.
+//! The builder of a pool, and what cannot be data: hooks, observers and the breaker's strategy.
 
 use std::fmt;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
-use std::time::Duration;
 
-use crate::alarm::Alarming;
 use crate::breaker::Strategy;
-use crate::clock::Clock;
-use crate::config::{Config, ConfigError, IdleOrder, Limits, Nested, OnOpenError, WarmUp};
-use crate::hooks::{AsyncPredicate, Hooks, hook};
+use crate::config::{Config, ConfigError, Limits};
+use crate::event::Observer;
+use crate::hook::{AsyncPredicate, Hooks, hook};
 use crate::ledger::{Ledger, may_use_trays};
 use crate::manager::Manager;
-use crate::observer::{Observer, Observers, PoolOpened};
+use crate::observers::Observers;
 use crate::pool::Pool;
-use crate::rt;
-use crate::shared::Shared;
-use crate::sync::{AtomicU64, AtomicUsize, CachePadded, Mutex, Ordering};
+use crate::registry;
+use crate::rt::sync::{AtomicU64, AtomicUsize, CachePadded, Mutex, Ordering};
+use crate::shell::shared::Shared;
+use crate::shell::strategy::StrategyPlace;
+use crate::shell::upkeep_task::Upkeep;
+use crate::time::alarm::Alarming;
+use crate::time::{self, Clock};
 use crate::tray::Trays;
-use crate::upkeep::Upkeep;
 
-/// Builds a [`Pool`]. What is not set has the default of [`Config`].
+/// Builds a [`Pool`]. Settings that are not set have the default of [`Config`].
+///
+/// It comes from [`Pool::builder`], or from [`Pool::from_fn`].
+///
+/// ```
+/// use std::time::Duration;
+/// use cenote::Pool;
+///
+/// let pool = Pool::from_fn(async || Ok::<_, &str>(()))
+///     .name("sessions")
+///     .max_size(20)
+///     .acquire_timeout(Duration::from_secs(1))
+///     .idle_timeout(None)
+///     .build()?;
+/// assert_eq!(pool.name(), "sessions");
+/// assert_eq!(pool.config().idle_timeout, None);
+/// # Ok::<_, cenote::ConfigError>(())
+/// ```
 #[must_use = "a builder does nothing until `build`"]
 pub struct Builder<M: Manager + 'static> {
     pub(crate) manager: M,
-    config: Config,
+    pub(crate) config: Config,
     hooks: Hooks<M::Resource>,
-    observers: Observers,
-    strategy: Option<Box<dyn Strategy>>,
+    observers: Vec<Arc<dyn Observer>>,
+    strategy: Option<Arc<dyn Strategy>>,
     seed: Option<u64>,
-}
-
-/// One setter per field of [`Config`].
-macro_rules! setters {
-    ($($(#[$doc:meta])* $field:ident: $type:ty;)*) => {$(
-        $(#[$doc])*
-        pub fn $field(mut self, $field: $type) -> Self {
-            self.config.$field = $field.into();
-            self
-        }
-    )*};
 }
 
 impl<M: Manager + 'static> Builder<M> {
@@ -47,175 +54,187 @@ impl<M: Manager + 'static> Builder<M> {
         Self {
             manager,
             config: Config::default(),
-            hooks: Hooks::default(),
-            observers: Observers::default(),
+            hooks: Hooks {
+                before_acquire: None,
+                before_release: None,
+            },
+            observers: Vec::new(),
             strategy: None,
             seed: None,
         }
     }
 
-    /// Takes all settings from `config`.
-    pub fn config(mut self, config: Config) -> Self {
-        self.config = config;
-        self
-    }
-
-    /// Sets [`Config::name`].
-    pub fn name(mut self, name: impl Into<String>) -> Self {
-        self.config.name = Some(name.into());
-        self
-    }
-
-    setters! {
-        /// Sets [`Config::max_size`].
-        max_size: usize;
-        /// Sets [`Config::min_size`].
-        min_size: usize;
-        /// Sets [`Config::min_idle`].
-        min_idle: usize;
-        /// Sets [`Config::acquire_timeout`].
-        acquire_timeout: impl Into<Option<Duration>>;
-        /// Sets [`Config::open_timeout`].
-        open_timeout: impl Into<Option<Duration>>;
-        /// Sets [`Config::max_opening`].
-        max_opening: usize;
-        /// Sets [`Config::on_open_error`].
-        on_open_error: OnOpenError;
-        /// Sets [`Config::idle_timeout`].
-        idle_timeout: impl Into<Option<Duration>>;
-        /// Sets [`Config::max_lifetime`].
-        max_lifetime: impl Into<Option<Duration>>;
-        /// Sets [`Config::lifetime_jitter`].
-        lifetime_jitter: f64;
-        /// Sets [`Config::max_uses`].
-        max_uses: u64;
-        /// Sets [`Config::check_after_idle`].
-        check_after_idle: impl Into<Option<Duration>>;
-        /// Sets [`Config::check_on_return`].
-        check_on_return: bool;
-        /// Sets [`Config::check_timeout`].
-        check_timeout: Duration;
-        /// Sets [`Config::clean_timeout`].
-        clean_timeout: Duration;
-        /// Sets [`Config::close_timeout`].
-        close_timeout: Duration;
-        /// Sets [`Config::heartbeat_interval`].
-        heartbeat_interval: impl Into<Option<Duration>>;
-        /// Sets [`Config::upkeep_interval`].
-        upkeep_interval: Duration;
-        /// Sets [`Config::leak_after`].
-        leak_after: impl Into<Option<Duration>>;
-        /// Sets [`Config::stuck_after`].
-        stuck_after: Duration;
-        /// Sets [`Config::idle_order`].
-        idle_order: IdleOrder;
-        /// Sets [`Config::max_waiters`].
-        max_waiters: usize;
-        /// Sets [`Config::nested`].
-        nested: Nested;
-        /// Sets [`Config::warm_up`].
-        warm_up: WarmUp;
-        /// Sets [`Config::probes`].
-        probes: usize;
-    }
-
-    /// Asked before an idle resource is lent, not for a fresh one. No: it is closed, and the next one is tried. Limited by
+    /// Sets the hook that is asked before an idle resource is lent. It is not asked about a fresh
+    /// one. A resource that it says no to is closed, and the caller gets another. Limited by
     /// `check_timeout`.
     ///
-    /// With such a hook `try_acquire` finds nothing, for the hook must be awaited.
+    /// The hook must be awaited, so with a hook `try_acquire` finds nothing. The module
+    /// [`hook`](crate::hook) shows how a hook holds state.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use cenote::{CloseReason, Pool};
+    ///
+    /// let pool = Pool::from_fn(async || Ok::<_, &str>(String::new()))
+    ///     .before_acquire(async |text: &mut String| text.is_empty())
+    ///     .build()?;
+    /// pool.acquire().await?.push_str("left over");
+    /// assert_eq!(*pool.acquire().await?, "", "a fresh one");
+    /// assert_eq!(pool.status().closes.by(CloseReason::Refused), 1);
+    /// # Ok(()) }
+    /// ```
     pub fn before_acquire(mut self, ask: impl for<'a> AsyncPredicate<'a, M::Resource>) -> Self {
         self.hooks.before_acquire = Some(hook(ask));
         self
     }
 
-    /// Asked before a resource goes back to idle, in a task of the pool. No: it is closed, and the breaker is told. Limited by
+    /// Sets the hook that is asked before a resource goes back to idle, in a task of the pool. A
+    /// resource that it says no to is closed, and the breaker counts a failure. Limited by
     /// `clean_timeout`.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use cenote::{Lease, Pool};
+    ///
+    /// let pool = Pool::from_fn(async || Ok::<_, &str>(String::new()))
+    ///     .before_release(async |text: &mut String| {
+    ///         text.clear();
+    ///         text.capacity() < 1024
+    ///     })
+    ///     .build()?;
+    /// let mut text = pool.acquire().await?;
+    /// text.push_str("work");
+    /// Lease::release(text).await;
+    /// assert_eq!(*pool.acquire().await?, "");
+    /// # Ok(()) }
+    /// ```
     pub fn before_release(mut self, ask: impl for<'a> AsyncPredicate<'a, M::Resource>) -> Self {
         self.hooks.before_release = Some(hook(ask));
         self
     }
 
-    /// Adds an observer. There may be several.
+    /// Adds an observer. There may be several. The module [`event`](crate::event) lists the events.
+    ///
+    /// ```
+    /// use std::sync::{Arc, Mutex};
+    /// use cenote::event::{Observer, PoolOpened};
+    ///
+    /// #[derive(Default)]
+    /// struct Names(Mutex<Vec<String>>);
+    ///
+    /// impl Observer for Names {
+    ///     fn pool_opened(&self, event: &PoolOpened<'_>) {
+    ///         self.0.lock().unwrap().push(event.pool.to_owned());
+    ///     }
+    /// }
+    ///
+    /// let names = Arc::new(Names::default());
+    /// let pool = cenote::Pool::from_fn(async || Ok::<_, &str>(()));
+    /// let _pool = pool.name("sessions").observer(names.clone()).build()?;
+    /// assert_eq!(*names.0.lock().unwrap(), ["sessions"]);
+    /// # Ok::<_, cenote::ConfigError>(())
+    /// ```
     pub fn observer(mut self, observer: Arc<dyn Observer>) -> Self {
         self.observers.push(observer);
         self
     }
 
-    /// Lets `strategy` decide when the pool stops lending, and when it tries again. Without one it lends always.
+    /// Lets `strategy` decide when the pool stops lending, and when it tries again. Without a
+    /// strategy the breaker changes only by hand. The module [`breaker`](crate::breaker) has two
+    /// strategies.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use cenote::breaker::ConsecutiveFailures;
+    /// use cenote::{AcquireError, Pool};
+    ///
+    /// let pool = Pool::from_fn(async || Err::<(), _>("connection refused"))
+    ///     .breaker(ConsecutiveFailures::new(1))
+    ///     .build()?;
+    /// assert!(matches!(pool.acquire().await, Err(AcquireError::Open { .. })));
+    /// assert!(matches!(pool.acquire().await, Err(AcquireError::Unavailable(_))));
+    /// # Ok(()) }
+    /// ```
     pub fn breaker(mut self, strategy: impl Strategy) -> Self {
-        self.strategy = Some(Box::new(strategy));
+        self.strategy = Some(Arc::new(strategy));
         self
     }
 
-    /// The seed of every random draw of this pool (back-off, lifetime), so that a simulation can be played again.
+    /// The seed of every random draw of this pool (back-off, lifetime), so that a simulation can be
+    /// played again.
     #[doc(hidden)]
     pub fn seed(mut self, seed: u64) -> Self {
         self.seed = Some(seed);
         self
     }
 
-    /// Builds the pool. Opens nothing; [`warm`](Pool::warm) does. The one place that refuses a wrong value.
-    pub fn build(self) -> Result<Pool<M>, ConfigError> {
+    /// Builds the pool, or says which setting is wrong. It opens nothing: see [`Pool::warm`].
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use cenote::Pool;
+    ///
+    /// let pool = Pool::from_fn(async || Ok::<_, &str>(())).min_size(2).build()?;
+    /// assert_eq!(pool.status().total, 0);
+    ///
+    /// let built = Pool::from_fn(async || Ok::<_, &str>(())).max_size(0).build();
+    /// assert_eq!(built.unwrap_err().field(), "max_size");
+    /// # Ok(()) }
+    /// ```
+    pub fn build(mut self) -> Result<Pool<M>, ConfigError> {
+        let name: Arc<str> = Arc::from(&**self.config.name.get_or_insert_with(generated_name));
         let limits = Arc::new(Limits::check(self.config)?);
-        let name: Arc<str> = limits
-            .name
-            .as_deref()
-            .map_or_else(generated_name, Arc::from);
         let asks = self.hooks.before_acquire.is_some();
-        let hooked = asks || self.hooks.before_release.is_some();
-        let trays = if may_use_trays(&limits, hooked) {
-            Trays::for_size(limits.max_size)
-        } else {
-            Trays::for_size(0)
-        };
-        let seed = self
-            .seed
-            .unwrap_or_else(|| RandomState::new().hash_one(&name));
+        let asks_back = self.hooks.before_release.is_some();
+        let size = may_use_trays(&limits, asks || asks_back).then_some(limits.max_size);
+        let trays = Trays::for_size(size.unwrap_or(0));
+        let any_seed = || RandomState::new().hash_one(&name);
+        let seed = self.seed.unwrap_or_else(any_seed);
+        let observers = Observers::new(Arc::clone(&name), self.observers);
+        let ledger = Ledger::new(
+            Arc::clone(&limits),
+            Arc::clone(&name),
+            asks,
+            trays.len(),
+            seed,
+            time::now(),
+        );
         let shared = Shared {
-            name: Arc::clone(&name),
+            name,
             manager: self.manager,
-            clock: Clock::new(self.observers.any()),
-            works_on_return: limits.check_on_return || self.hooks.before_release.is_some(),
+            clock: Clock::new(observers.any()),
+            works_on_return: limits.check_on_return || asks_back,
             hooks: self.hooks,
-            observers: self.observers,
-            strategy: self.strategy,
-            ledger: CachePadded(Mutex::new(Ledger::new(
-                Arc::clone(&limits),
-                name,
-                asks,
-                trays.len(),
-                seed,
-                rt::now(),
-            ))),
+            observers,
+            strategy: StrategyPlace::new(self.strategy),
+            ledger: CachePadded(Mutex::new(ledger)),
             trays,
             limits,
             upkeep: Arc::new(Upkeep::new()),
-            alarmed: Alarming::default(),
+            alarm: Alarming::default(),
             handles: AtomicUsize::new(1),
+            number: registry::number(),
         };
-        let event = PoolOpened {
-            pool: &shared.name,
-            max_size: shared.limits.max_size,
-        };
-        shared
-            .observers
-            .tell(|observer| observer.pool_opened(&event));
-        Ok(Pool {
-            shared: Arc::new(shared),
-        })
+        shared.observers.pool_opened(shared.limits.max_size);
+        let shared = Arc::new(shared);
+        registry::enter(&shared);
+        Ok(Pool { shared })
     }
 }
 
-fn generated_name() -> Arc<str> {
+fn generated_name() -> String {
     static BUILT: AtomicU64 = AtomicU64::new(1);
-    format!("pool-{}", BUILT.fetch_add(1, Ordering::Relaxed)).into()
+    format!("pool-{}", BUILT.fetch_add(1, Ordering::Relaxed))
 }
 
 impl<M: Manager + 'static> fmt::Debug for Builder<M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Builder")
             .field("config", &self.config)
-            .field("hooks", &self.hooks)
             .finish_non_exhaustive()
     }
 }

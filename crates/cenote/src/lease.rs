@@ -1,4 +1,4 @@
-//! The lease: the right to use one resource, and the way out.
+//! The lease: the right to use one resource, and the ways to end it.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -7,28 +7,35 @@ use std::mem;
 use std::ops::{Deref, DerefMut};
 use std::panic::Location;
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::Poll;
 use std::time::{Duration, Instant};
 
-use crate::driver;
-use crate::ledger::Manner;
-use crate::manager::Manager;
-use crate::pooled::{Left, Pooled};
+use crate::ledger::{Condition, Manner};
+use crate::manager::{LeaseEnd, Manager};
 use crate::rt;
+use crate::shell::driver;
+use crate::shell::pooled::Pooled;
+use crate::time;
 
-/// A resource, lent. It goes back when this is dropped: in any thread, with or without a runtime.
+/// A resource that is lent. It goes back to its pool when the lease is dropped: on any thread, with
+/// or without a runtime.
 ///
-/// It derefs to the resource. What can be asked of the lease itself are associated functions, so that they never hide a method of the
-/// resource: `Lease::id(&lease)`.
+/// It dereferences to the resource. Its own functions are called as `Lease::id(&lease)`, so that
+/// they never hide a method of the resource.
 ///
 /// ```
-/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use std::time::Duration;
 /// use cenote::{Lease, Pool};
 ///
-/// let pool = Pool::from_fn(async || Ok::<_, std::io::Error>(String::new())).build()?;
+/// let pool = Pool::from_fn(async || Ok::<_, &str>(String::new())).build()?;
 /// let mut lease = pool.acquire().await?;
 /// lease.push_str("used");
-/// assert_eq!(Lease::uses(&lease), 1);
+/// assert_eq!((Lease::id(&lease), Lease::uses(&lease)), (1, 1));
+/// assert_eq!(Lease::site(&lease).file(), file!());
+/// assert!(Lease::age(&lease) < Duration::from_secs(60));
+/// assert_eq!(Lease::opened_at(&lease).elapsed().as_secs(), 0);
 /// drop(lease);
 /// assert_eq!(pool.status().idle, 1);
 /// # Ok(()) }
@@ -46,37 +53,39 @@ impl<M: Manager + 'static> Lease<M> {
         }
     }
 
-    /// The number of the resource in its pool, from 1. Never used again.
+    /// Returns the number of the resource in its pool, from 1. No number is used twice.
     pub fn id(this: &Self) -> u64 {
         this.pooled().id
     }
 
-    /// When the resource was opened.
+    /// Returns when the resource was opened.
     pub fn opened_at(this: &Self) -> Instant {
         this.pooled().opened_at().instant()
     }
 
-    /// How old the resource is.
+    /// Returns how old the resource is.
     pub fn age(this: &Self) -> Duration {
-        rt::now().saturating_duration_since(this.pooled().opened_at())
+        time::now().saturating_duration_since(this.pooled().opened_at())
     }
 
-    /// How often it has been lent, this time included.
+    /// Returns how often the resource was lent, this lease included.
     pub fn uses(this: &Self) -> u64 {
         this.pooled().uses
     }
 
-    /// Where this lease was acquired.
+    /// Returns the line of code that acquired this lease.
     pub fn site(this: &Self) -> &'static Location<'static> {
         this.pooled().site
     }
 
-    /// Says what this lease is for: shown wherever its holder is named.
+    /// Says what this lease is for. The label is shown wherever the holder is named: in
+    /// [`Pool::leases`](crate::Pool::leases), in timeout errors and in leak reports.
     ///
     /// ```
-    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// # use cenote::{Lease, Pool};
-    /// # let pool = Pool::from_fn(async || Ok::<_, std::io::Error>(())).build()?;
+    /// # let pool = Pool::from_fn(async || Ok::<_, &str>(())).build()?;
     /// let lease = pool.acquire().await?;
     /// Lease::label(&lease, "nightly report");
     /// assert_eq!(pool.leases()[0].label.as_deref(), Some("nightly report"));
@@ -86,109 +95,98 @@ impl<M: Manager + 'static> Lease<M> {
         this.pooled().label(Box::new(label.into()));
     }
 
-    /// Ends the lease and closes the resource: for one that is known to be bad.
+    /// Ends the lease and closes the resource, because it is known to be bad.
     ///
     /// ```
-    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// # let pool = cenote::Pool::from_fn(async || Ok::<_, std::io::Error>(String::new())).max_size(2).build()?;
-    /// use cenote::{Lease, Reason};
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let pool = cenote::Pool::from_fn(async || Ok::<_, &str>(())).build()?;
+    /// use cenote::{CloseReason, Lease};
     ///
     /// Lease::discard(pool.acquire().await?);
-    /// assert_eq!(pool.status().closed.by(Reason::Discarded), 1);
+    /// assert_eq!(pool.status().closes.by(CloseReason::Discarded), 1);
     /// # Ok(()) }
     /// ```
     pub fn discard(mut this: Self) {
         if let Some(pooled) = this.pooled.take() {
-            pooled.discard();
+            pooled.come_back(Condition::Discarded, Manner::Dropped);
+        }
+    }
+
+    /// Ends the lease, and tells the manager how.
+    pub(crate) fn end(mut this: Self, end: LeaseEnd) {
+        if let Some(pooled) = this.pooled.take() {
+            pooled.end(end, Manner::Dropped);
         }
     }
 
     /// Takes the resource out of the pool for good. Its slot is free at once.
     ///
     /// ```
-    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// # let pool = cenote::Pool::from_fn(async || Ok::<_, std::io::Error>(String::new())).max_size(2).build()?;
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let pool = cenote::Pool::from_fn(async || Ok::<_, &str>(String::new())).build()?;
     /// let text: String = cenote::Lease::detach(pool.acquire().await?);
-    /// assert_eq!(pool.status().total, 0);
-    /// # drop(text);
+    /// assert_eq!((text.as_str(), pool.status().total), ("", 0));
     /// # Ok(()) }
     /// ```
     pub fn detach(mut this: Self) -> M::Resource {
-        let pooled = this
-            .pooled
-            .take()
-            .expect("a lease has its resource until it ends");
-        pooled.detach()
+        let pooled = this.pooled.take();
+        pooled.expect(ENDED).detach()
     }
 
-    /// Returns the resource politely: what must be done before its next use (cleaning, a check, a hook, closing) is done here, and not
-    /// in a task of the pool. When this ends the resource is with the next user, idle, or closed.
+    /// Ends the lease, and does here what must be done before the next use of the resource:
+    /// cleaning, a check, a hook, closing. After a plain drop a task of the pool does it. When this
+    /// returns, the resource is idle, lent to the next caller, or closed.
     ///
-    /// Where somebody waited for it, this also yields once: many runtimes let the one who was woken run next on this very thread, and what is
-    /// computed here after a plain drop would keep them waiting, resource in hand.
+    /// Where a waiter was served, it yields once, so that the waiter can run before the code that
+    /// follows.
     ///
     /// ```
-    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// # let pool = cenote::Pool::from_fn(async || Ok::<_, std::io::Error>(String::new())).max_size(2).build()?;
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let pool = cenote::Pool::from_fn(async || Ok::<_, &str>(())).build()?;
     /// cenote::Lease::release(pool.acquire().await?).await;
     /// assert_eq!(pool.status().idle, 1);
     /// # Ok(()) }
     /// ```
     ///
     /// # Cancel safety
-    /// Dropped midway, it leaves what remains to be done to the pool. Nothing is lost.
+    /// If this future is dropped, a task of the pool does the rest. Nothing is lost.
     pub async fn release(mut this: Self) {
-        let Some(pooled) = this.pooled.take() else {
-            return;
-        };
-        match pooled.end(Manner::Polite) {
-            Left::Nothing => {}
-            Left::ServedAnother => make_way().await,
-            Left::Work(shared, work) => {
-                let mut rest = Rest(Some(Box::pin(driver::run(&shared, work))));
-                poll_fn(|context| rest.poll(context)).await;
+        let pooled = this.pooled.take();
+        let left = pooled.and_then(|pooled| pooled.end(LeaseEnd::Returned, Manner::Awaited));
+        let Some((shared, work)) = left else { return };
+        let mut rest = Rest(work.map(|work| Box::pin(driver::run(&shared, work)) as Job));
+        let mut yielded = false;
+        poll_fn(|context| {
+            // Out while it runs: a job that has panicked is not polled again.
+            if let Some(mut job) = rest.0.take() {
+                let poll = job.as_mut().poll(context);
+                rest.0 = Some(job).filter(|_| poll.is_pending());
+                return poll;
             }
-        }
+            // A runtime may run the waiter that was served on this thread only.
+            if mem::replace(&mut yielded, true) {
+                return Poll::Ready(());
+            }
+            context.waker().wake_by_ref();
+            Poll::Pending
+        })
+        .await;
     }
 
     fn pooled(&self) -> &Pooled<M> {
-        self.pooled
-            .as_ref()
-            .expect("a lease has its resource until it ends")
+        self.pooled.as_ref().expect(ENDED)
     }
 }
 
-/// Lets others run first.
-async fn make_way() {
-    let mut made = false;
-    poll_fn(|context| {
-        if mem::replace(&mut made, true) {
-            return Poll::Ready(());
-        }
-        context.waker().wake_by_ref();
-        Poll::Pending
-    })
-    .await;
-}
+const ENDED: &str = "a lease has its resource until it ends";
 
 type Job = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// What remains to be done for a polite return. Dropped midway, it goes to the pool.
+/// The work that `release` has to do. If it is dropped midway, a task of the pool goes on with it.
 struct Rest(Option<Job>);
-
-impl Rest {
-    fn poll(&mut self, context: &mut Context<'_>) -> Poll<()> {
-        // Out while it runs: what has panicked is not run again.
-        let Some(mut job) = self.0.take() else {
-            return Poll::Ready(());
-        };
-        let poll = job.as_mut().poll(context);
-        if poll.is_pending() {
-            self.0 = Some(job);
-        }
-        poll
-    }
-}
 
 impl Drop for Rest {
     fn drop(&mut self) {
@@ -202,7 +200,7 @@ impl<M: Manager + 'static> Drop for Lease<M> {
     #[inline]
     fn drop(&mut self) {
         if let Some(pooled) = self.pooled.take() {
-            pooled.end(Manner::Dropped);
+            pooled.end(LeaseEnd::of_drop(), Manner::Dropped);
         }
     }
 }
@@ -217,10 +215,7 @@ impl<M: Manager + 'static> Deref for Lease<M> {
 
 impl<M: Manager + 'static> DerefMut for Lease<M> {
     fn deref_mut(&mut self) -> &mut M::Resource {
-        let pooled = self.pooled.as_mut();
-        &mut pooled
-            .expect("a lease has its resource until it ends")
-            .resource
+        &mut self.pooled.as_mut().expect(ENDED).resource
     }
 }
 

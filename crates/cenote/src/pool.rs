@@ -1,4 +1,4 @@
-//! The pool: the door to everything.
+//! The pool: the ways to acquire, warm-up, and handles.
 
 use std::fmt;
 use std::future::{Future, poll_fn};
@@ -7,84 +7,103 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
-use crate::acquire::{self, Acquire, Patience};
 use crate::builder::Builder;
 use crate::config::WarmUp;
 use crate::error::{AcquireError, WarmError};
 use crate::lease::Lease;
-use crate::ledger::Cold;
 use crate::manager::Manager;
-use crate::moment::Moment;
-use crate::rt;
-use crate::shared::{Place, Shared};
-use crate::upkeep;
-use crate::watcher::Watcher;
+use crate::shell::acquire::{self, Acquire, Patience};
+use crate::shell::carry_out::Place;
+use crate::shell::shared::Shared;
+use crate::shell::upkeep_task;
+use crate::shell::waiting::Waiting;
+use crate::shell::watcher::Watcher;
+use crate::time::{self, Moment};
 
-/// A pool of resources: a cheap handle, to be cloned and shared.
+/// A pool of resources. It is a cheap handle: clone it and share it.
 ///
-/// Acquire, hold the [`Lease`], drop it. At most `max_size` resources exist at once, those who wait are served in order, and nothing
-/// broken, dirty or stale is handed out. When the last handle is dropped the pool closes; leases that are still out are closed as
-/// they come home.
+/// Acquire a [`Lease`], use it, drop it. At most `max_size` resources exist at once, waiters are
+/// served in order, and no resource is lent that is broken, dirty or too old. The pool closes when
+/// the last handle is dropped. Leases stay valid; their resources are closed when they come back.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use cenote::Pool;
+///
+/// let pool = Pool::from_fn(async || Ok::<_, &str>(String::new())).max_size(4).build()?;
+/// let mut lease = pool.acquire().await?;
+/// lease.push_str("used");
+/// drop(lease);
+/// assert_eq!(*pool.clone().acquire().await?, "used", "it was lent again");
+/// # Ok(()) }
+/// ```
 pub struct Pool<M: Manager + 'static> {
     pub(crate) shared: Arc<Shared<M>>,
 }
 
 impl<M: Manager + 'static> Pool<M> {
-    /// Begins to build a pool of what `manager` makes.
+    /// Begins to build a pool of the resources that `manager` opens. See [`Manager`] for an
+    /// example, and [`Pool::from_fn`] for a pool without a manager.
     pub fn builder(manager: M) -> Builder<M> {
         Builder::new(manager)
     }
 
     /// Lends a resource, within the pool's `acquire_timeout`.
     ///
-    /// The caller is served by an idle resource, or by the one that is opened or comes back first, in the order of arrival. The line of code
-    /// that calls this is remembered, and named in the errors of callers that time out meanwhile.
-    ///
-    /// A helper passes its caller's line on if it is a plain function that returns the future. In an `async fn` the attribute does nothing.
-    ///
-    /// ```
-    /// # use cenote::{AcquireError, ClosureError, Lease, Manager, Pool};
-    /// #[track_caller]
-    /// fn session<M: Manager>(
-    ///     pool: &Pool<M>,
-    /// ) -> impl Future<Output = Result<Lease<M>, AcquireError<M::Error>>> {
-    ///     pool.acquire()
-    /// }
-    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// # let pool = Pool::from_fn(async || Ok::<_, std::io::Error>(String::new())).build()?;
-    ///
-    /// let (lease, line) = (session(&pool).await?, line!());
-    /// assert_eq!(Lease::site(&lease).line(), line);
-    /// # Ok(()) }
-    /// ```
+    /// The caller gets an idle resource, or the first one that is opened or comes back. Callers are
+    /// served in the order of their arrival. The line of code that calls this is remembered: the
+    /// errors of acquires that time out meanwhile name it.
     ///
     /// ```
-    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// # let pool = cenote::Pool::from_fn(async || Ok::<_, std::io::Error>(String::new())).max_size(2).build()?;
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let pool = cenote::Pool::from_fn(async || Ok::<_, &str>(String::new())).build()?;
     /// let mut text = pool.acquire().await?;
     /// text.push('x');
     /// assert_eq!(pool.leases()[0].site.line(), cenote::Lease::site(&text).line());
     /// # Ok(()) }
     /// ```
     ///
-    /// # Cancel safety
-    /// Dropping this future gives the place in line back. What was already granted goes to the next waiter; what is being opened is
-    /// opened all the same.
-    #[track_caller]
-    pub fn acquire(&self) -> impl Future<Output = Acquire<M>> + Send {
-        acquire::acquire(&self.shared, Location::caller(), Patience::Usual)
-    }
-
-    /// Lends a resource within `limit`, whatever the pool's `acquire_timeout` says. `None`: for ever.
+    /// A helper that has `#[track_caller]` and returns the future passes on the line of its own
+    /// caller. On an `async fn` the attribute does nothing.
     ///
     /// ```
-    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// # let pool = cenote::Pool::from_fn(async || Ok::<_, std::io::Error>(String::new())).max_size(1).build()?;
+    /// # use cenote::{AcquireError, Lease, Manager, Pool};
+    /// #[track_caller]
+    /// fn session<M: Manager>(
+    ///     pool: &Pool<M>,
+    /// ) -> impl Future<Output = Result<Lease<M>, AcquireError<M::Error>>> {
+    ///     pool.acquire()
+    /// }
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let pool = Pool::from_fn(async || Ok::<_, &str>(())).build()?;
+    /// let (lease, line) = (session(&pool).await?, line!());
+    /// assert_eq!(Lease::site(&lease).line(), line);
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Cancel safety
+    /// Dropping this future gives up its place in the queue. A resource that was already granted to
+    /// it goes to the next waiter. An open that was begun for it goes on.
+    #[track_caller]
+    pub fn acquire(&self) -> impl Future<Output = Acquire<M>> + Send {
+        Waiting::new(&self.shared, Location::caller(), Patience::Usual)
+    }
+
+    /// Lends a resource within `limit`, in place of the pool's `acquire_timeout`. `None`: for ever.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let pool = cenote::Pool::from_fn(async || Ok::<_, &str>(())).max_size(1).build()?;
     /// use std::time::Duration;
     /// use cenote::AcquireError;
     ///
     /// let _held = pool.acquire().await?;
-    /// let late = pool.acquire_timeout(Duration::from_millis(5)).await;
+    /// let late = pool.acquire_within(Duration::from_millis(5)).await;
     /// assert!(matches!(late, Err(AcquireError::TimedOut(_))));
     /// # Ok(()) }
     /// ```
@@ -92,51 +111,49 @@ impl<M: Manager + 'static> Pool<M> {
     /// # Cancel safety
     /// As [`acquire`](Pool::acquire).
     #[track_caller]
-    pub fn acquire_timeout(
+    pub fn acquire_within(
         &self,
         limit: impl Into<Option<Duration>>,
     ) -> impl Future<Output = Acquire<M>> + Send {
-        acquire::acquire(
-            &self.shared,
-            Location::caller(),
-            Patience::For(limit.into()),
-        )
+        let patience = Patience::For(limit.into());
+        Waiting::new(&self.shared, Location::caller(), patience)
     }
 
-    /// Lends a resource before `deadline`.
+    /// Lends a resource before `deadline`, in place of the pool's `acquire_timeout`.
     ///
     /// ```
-    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// # let pool = cenote::Pool::from_fn(async || Ok::<_, std::io::Error>(String::new())).max_size(2).build()?;
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let pool = cenote::Pool::from_fn(async || Ok::<_, &str>(())).build()?;
     /// use std::time::{Duration, Instant};
     ///
-    /// let deadline = Instant::now() + Duration::from_millis(50);
-    /// assert!(pool.acquire_until(deadline).await.is_ok());
+    /// let deadline = Instant::now() + Duration::from_secs(1);
+    /// assert!(pool.acquire_by(deadline).await.is_ok());
     /// # Ok(()) }
     /// ```
     ///
     /// # Cancel safety
     /// As [`acquire`](Pool::acquire).
     #[track_caller]
-    pub fn acquire_until(&self, deadline: Instant) -> impl Future<Output = Acquire<M>> + Send {
-        acquire::acquire(
-            &self.shared,
-            Location::caller(),
-            Patience::Until(Moment::of(deadline)),
-        )
+    pub fn acquire_by(&self, deadline: Instant) -> impl Future<Output = Acquire<M>> + Send {
+        let patience = Patience::Until(Moment::of(deadline));
+        Waiting::new(&self.shared, Location::caller(), patience)
     }
 
-    /// Lends a resource that is idle and fit now; `None` if there is none, or if somebody waits for it.
+    /// Lends a resource that is idle and fit now. Returns `None` if there is none, or if callers
+    /// already wait.
     ///
-    /// Never waits, and so never opens or checks. An idle resource that must be checked first is checked in the background, so that a later
-    /// try can have it.
+    /// It never waits. If an idle resource must be checked first, or if nothing is idle and there
+    /// is room, the check or an open is begun in the background, and a later try can have the
+    /// resource. [`try_acquire_or_open`](Pool::try_acquire_or_open) waits for that.
     ///
     /// ```
-    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// # let pool = cenote::Pool::from_fn(async || Ok::<_, std::io::Error>(String::new())).max_size(2).build()?;
-    /// assert!(pool.try_acquire()?.is_none(), "nothing is idle yet");
-    /// drop(pool.acquire().await?);
-    /// assert!(pool.try_acquire()?.is_some());
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let pool = cenote::Pool::from_fn(async || Ok::<_, &str>(())).build()?;
+    /// assert!(pool.try_acquire()?.is_none(), "nothing was opened yet");
+    /// tokio::task::yield_now().await;
+    /// assert!(pool.try_acquire()?.is_some(), "the first try began an open");
     /// # Ok(()) }
     /// ```
     #[track_caller]
@@ -144,16 +161,49 @@ impl<M: Manager + 'static> Pool<M> {
         acquire::try_acquire(&self.shared, Location::caller())
     }
 
-    /// Lends a resource to a thread, within the pool's `acquire_timeout`. Works without a runtime: then what must be awaited runs on a thread
-    /// of this library.
+    /// Lends a resource that is idle, or the one that can be opened now because there is room.
+    /// Returns `None` at once if all resources are in use, or if callers already wait for them.
     ///
-    /// It blocks the thread. In a task use [`acquire`](Pool::acquire).
+    /// It waits for an open or a check, within the pool's `acquire_timeout`, and never for a
+    /// return. If a resource comes back meanwhile, it takes that one.
     ///
     /// ```
-    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let pool = cenote::Pool::from_fn(async || Ok::<_, std::io::Error>(7)).build()?;
-    /// assert_eq!(*pool.acquire_blocking()?, 7); // no runtime anywhere
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let pool = cenote::Pool::from_fn(async || Ok::<_, &str>(())).max_size(1).build()?;
+    /// let only = pool.try_acquire_or_open().await?;
+    /// assert!(only.is_some(), "it was opened");
+    /// assert!(pool.try_acquire_or_open().await?.is_none(), "all are in use");
     /// # Ok(()) }
+    /// ```
+    ///
+    /// # Cancel safety
+    /// As [`acquire`](Pool::acquire).
+    #[track_caller]
+    pub fn try_acquire_or_open(
+        &self,
+    ) -> impl Future<Output = Result<Option<Lease<M>>, AcquireError<M::Error>>> + Send {
+        let waiting = Waiting::new(&self.shared, Location::caller(), Patience::Usual).unqueued();
+        async move {
+            match waiting.await {
+                Ok(lease) => Ok(Some(lease)),
+                Err(AcquireError::Rejected { .. }) => Ok(None),
+                Err(error) => Err(error),
+            }
+        }
+    }
+
+    /// Lends a resource to a thread, within the pool's `acquire_timeout`. It blocks the thread; in
+    /// a task use [`acquire`](Pool::acquire).
+    ///
+    /// It works without a runtime. Opens and checks then run on a [thread](crate::threads) of this
+    /// library. In a task of a runtime with one thread it fails with `BlockingInRuntime`, unless a
+    /// resource is idle.
+    ///
+    /// ```
+    /// let pool = cenote::Pool::from_fn(async || Ok::<_, &str>(7)).build()?;
+    /// assert_eq!(*pool.acquire_blocking()?, 7); // no runtime anywhere
+    /// # Ok::<_, Box<dyn std::error::Error>>(())
     /// ```
     #[track_caller]
     pub fn acquire_blocking(&self) -> Result<Lease<M>, AcquireError<M::Error>> {
@@ -161,48 +211,30 @@ impl<M: Manager + 'static> Pool<M> {
     }
 
     /// As [`acquire_blocking`](Pool::acquire_blocking), within `limit`. `None`: for ever.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// let pool = cenote::Pool::from_fn(async || Ok::<_, &str>(7)).max_size(1).build()?;
+    /// let _held = pool.acquire_blocking_within(None)?;
+    /// assert!(pool.acquire_blocking_within(Duration::from_millis(5)).is_err());
+    /// # Ok::<_, Box<dyn std::error::Error>>(())
+    /// ```
     #[track_caller]
-    pub fn acquire_blocking_timeout(
+    pub fn acquire_blocking_within(
         &self,
         limit: impl Into<Option<Duration>>,
     ) -> Result<Lease<M>, AcquireError<M::Error>> {
-        acquire::acquire_blocking(
-            &self.shared,
-            Location::caller(),
-            Patience::For(limit.into()),
-        )
+        let patience = Patience::For(limit.into());
+        acquire::acquire_blocking(&self.shared, Location::caller(), patience)
     }
 
-    /// Lends a resource for the time of a closure.
+    /// Opens resources until there are `max(min_size, min_idle, 1)`, and fails if that fails,
+    /// unless `warm_up` is `BestEffort`. A pool that was warmed up has reached its backend.
     ///
     /// ```
-    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// # let pool = cenote::Pool::from_fn(async || Ok::<_, std::io::Error>(vec![1, 2, 3])).build()?;
-    /// let sum = pool.with(async |numbers| numbers.iter().sum::<i32>()).await?;
-    /// assert_eq!(sum, 6);
-    /// # Ok(()) }
-    /// ```
-    ///
-    /// # Cancel safety
-    /// Dropping this future drops the closure's, and then returns the resource.
-    #[track_caller]
-    pub fn with<T>(
-        &self,
-        scope: impl AsyncFnOnce(&mut M::Resource) -> T,
-    ) -> impl Future<Output = Result<T, AcquireError<M::Error>>> {
-        let acquiring = self.acquire();
-        async move {
-            let mut lease = acquiring.await?;
-            Ok(scope(&mut lease).await)
-        }
-    }
-
-    /// Opens resources until there are `max(min_size, min_idle, 1)`, and fails if it cannot, unless `warm_up` is `BestEffort`. So a pool that
-    /// was warmed up has reached its backend.
-    ///
-    /// ```
-    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let pool = cenote::Pool::from_fn(async || Ok::<_, std::io::Error>(())).min_size(3).build()?;
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let pool = cenote::Pool::from_fn(async || Ok::<_, &str>(())).min_size(3).build()?;
     /// assert_eq!(pool.status().total, 0, "building opens nothing");
     /// pool.warm().await?;
     /// assert_eq!(pool.status().idle, 3);
@@ -210,37 +242,28 @@ impl<M: Manager + 'static> Pool<M> {
     /// ```
     ///
     /// # Cancel safety
-    /// What is being opened is opened all the same.
+    /// Dropping this future only stops the waiting. Opens that were begun go on.
     pub async fn warm(&self) -> Result<(), WarmError<M::Error>> {
-        upkeep::start(&self.shared);
-        let failed = self.status().open_failed;
+        upkeep_task::start(&self.shared);
+        let (started, before) = (time::now(), self.status());
         let mut watcher = Watcher::new(&self.shared);
         let warmed = poll_fn(|context| {
             watcher.watch(context);
-            let (answer, mut orders) = self.shared.ledger_off_trays().warm(failed, rt::now());
-            self.shared.carry_out(&mut orders, Place::Task);
-            answer
+            self.shared.order(Place::Task, |ledger, now, orders| {
+                ledger.warm(before.open_failed, now, orders)
+            })
         })
         .await;
+        let opened = self.status().opened - before.opened;
+        let took = time::now().saturating_duration_since(started);
+        self.shared.observers.warmed(opened, took, warmed.is_ok());
         match warmed {
-            Ok(()) => Ok(()),
-            Err(Cold::Closed) => Err(WarmError::Closed),
-            Err(Cold::Failed(_)) if self.shared.limits.warm_up == WarmUp::BestEffort => Ok(()),
-            Err(Cold::Failed(error)) => Err(WarmError::Open(error)),
+            Err(WarmError::Open(_)) if self.shared.limits.warm_up == WarmUp::BestEffort => Ok(()),
+            warmed => warmed,
         }
     }
 
-    /// A handle that does not keep the pool open.
-    ///
-    /// ```
-    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// # let pool = cenote::Pool::from_fn(async || Ok::<_, std::io::Error>(String::new())).max_size(2).build()?;
-    /// let weak = pool.downgrade();
-    /// assert!(weak.upgrade().is_some());
-    /// drop(pool);
-    /// assert!(weak.upgrade().is_none());
-    /// # Ok(()) }
-    /// ```
+    /// Returns a handle that does not keep the pool open. See [`WeakPool`] for an example.
     pub fn downgrade(&self) -> WeakPool<M> {
         WeakPool {
             shared: Arc::downgrade(&self.shared),
@@ -274,27 +297,28 @@ impl<M: Manager + 'static> fmt::Debug for Pool<M> {
     }
 }
 
-/// A handle to a pool that does not keep it open.
+/// A handle to a pool that does not keep it open, made by [`Pool::downgrade`].
+///
+/// ```
+/// let pool = cenote::Pool::from_fn(async || Ok::<_, &str>(())).build()?;
+/// let weak = pool.downgrade();
+/// assert_eq!(weak.upgrade().unwrap().name(), pool.name());
+/// drop(pool);
+/// assert!(weak.upgrade().is_none());
+/// # Ok::<_, cenote::ConfigError>(())
+/// ```
 pub struct WeakPool<M: Manager + 'static> {
     shared: Weak<Shared<M>>,
 }
 
 impl<M: Manager + 'static> WeakPool<M> {
-    /// The pool, if a handle to it is left.
+    /// Returns the pool, if there is still a handle to it.
     pub fn upgrade(&self) -> Option<Pool<M>> {
         let shared = self.shared.upgrade()?;
-        let one_more = |handles| {
-            if handles == 0 {
-                None
-            } else {
-                Some(handles + 1)
-            }
-        };
-        shared
-            .handles
-            .fetch_update(Ordering::AcqRel, Ordering::Relaxed, one_more)
-            .ok()?;
-        Some(Pool { shared })
+        let one_more = |handles: usize| (handles > 0).then_some(handles + 1);
+        let handles = &shared.handles;
+        let added = handles.fetch_update(Ordering::AcqRel, Ordering::Relaxed, one_more);
+        added.is_ok().then(|| Pool { shared })
     }
 }
 

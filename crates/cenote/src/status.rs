@@ -1,179 +1,128 @@
-//! What can be seen from outside: counts, holders, and the verdict on the pool's health.
+//! The state of a pool, seen from outside: counts, leases and health.
+//!
+//! You need this module for the types that [`Pool::status`], [`Pool::health`] and [`Pool::leases`]
+//! return. Most of them are also in the root of the crate.
+//!
+//! [`Pool::status`]: crate::Pool::status
+//! [`Pool::health`]: crate::Pool::health
+//! [`Pool::leases`]: crate::Pool::leases
 
 use std::borrow::Cow;
 use std::fmt;
 use std::panic::Location;
 use std::time::Duration;
 
+pub use crate::reasons::{CloseReason, Closes, RefusalReason, Refusals};
 use crate::rt::Owner;
 
-/// One consistent snapshot of a pool. `total == idle + in_use + opening + cleaning + checking` in each.
+/// One consistent snapshot of a pool. `total == idle + in_use + opening + cleaning + checking`.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let pool = cenote::Pool::from_fn(async || Ok::<_, &str>(())).build()?;
+/// use cenote::CloseReason;
+///
+/// let _held = pool.acquire().await?;
+/// cenote::Lease::discard(pool.acquire().await?);
+///
+/// let status = pool.status();
+/// assert_eq!((status.max_size, status.total, status.in_use, status.idle), (10, 1, 1, 0));
+/// assert_eq!((status.opening, status.checking, status.cleaning), (0, 0, 0));
+/// assert_eq!((status.waiting, status.oldest_wait), (0, None));
+/// assert_eq!((status.opened, status.open_failed, status.acquired), (2, 0, 2));
+/// assert_eq!((status.released, status.discarded, status.detached), (1, 1, 0));
+/// assert_eq!((status.timed_out, status.cancelled, status.leaked), (0, 0, 0));
+/// assert_eq!(status.closes.by(CloseReason::Discarded), 1);
+/// # Ok(()) }
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Status {
-    /// The cap now; `resize` changes it.
+    /// The present cap; [`resize`](crate::Pool::resize) changes it.
     pub max_size: usize,
-    /// Ready to be lent.
+    /// Resources that are ready to be lent.
     pub idle: usize,
-    /// Lent out.
+    /// Resources that are lent.
     pub in_use: usize,
-    /// Slots reserved for a resource that is being opened.
+    /// Resources that are being opened.
     pub opening: usize,
-    /// Back from a lease and not yet fit for the next one.
+    /// Resources that have come back and are being cleaned.
     pub cleaning: usize,
-    /// Being checked.
+    /// Resources that are being checked.
     pub checking: usize,
     /// All of the above.
     pub total: usize,
-    /// On its way out. Not part of `total`, but its slot is not free: `total + closing` stays within `max_size`.
+    /// Resources that are being closed. They are not part of `total`, but their slots are not free:
+    /// `total + closing` stays within `max_size`.
     pub closing: usize,
-    /// Callers in line.
+    /// Callers that wait.
     pub waiting: usize,
-    /// How long the first in line has waited.
+    /// How long the first of them has waited.
     pub oldest_wait: Option<Duration>,
 
-    /// Leases handed out since birth.
+    /// Leases handed out since the pool was built.
     pub acquired: u64,
     /// Acquires that could not be served at once.
     pub waited: u64,
-    /// How long those waited in total.
+    /// How long those waited, in total.
     pub wait_time: Duration,
     /// Leases that came back.
     pub released: u64,
-    /// Of those, how many were discarded by their holder.
+    /// Of those, leases that were discarded by their holder.
     pub discarded: u64,
     /// Leases that were detached: their resource left the pool with its holder.
     pub detached: u64,
-    /// Resources opened.
+    /// Resources that were opened.
     pub opened: u64,
     /// Opens that failed.
     pub open_failed: u64,
-    /// Acquires that ran out of time.
+    /// Acquires that timed out.
     pub timed_out: u64,
     /// Acquires that were dropped while they waited.
     pub cancelled: u64,
     /// Leases that were out for longer than `leak_after`.
     pub leaked: u64,
     /// Resources that were closed or are about to be, by reason.
-    pub closed: Closes,
-}
-
-/// Why a resource left the pool.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Reason {
-    /// Unused for longer than `idle_timeout`.
-    Idle,
-    /// Older than `max_lifetime`.
-    Lifetime,
-    /// Lent `max_uses` times.
-    Uses,
-    /// The manager called it broken.
-    Broken,
-    /// Its holder discarded it.
-    Discarded,
-    /// It failed its check.
-    FailedCheck,
-    /// It could not be cleaned.
-    FailedClean,
-    /// A hook or `retain`'s predicate refused it.
-    Refused,
-    /// `invalidate` retired it.
-    Invalidated,
-    /// `resize` made it one too many.
-    Shrunk,
-    /// The pool was closed.
-    PoolClosed,
-}
-
-impl Reason {
-    /// All of them, in the order of [`Closes::iter`].
-    pub const ALL: [Self; 11] = [
-        Self::Idle,
-        Self::Lifetime,
-        Self::Uses,
-        Self::Broken,
-        Self::Discarded,
-        Self::FailedCheck,
-        Self::FailedClean,
-        Self::Refused,
-        Self::Invalidated,
-        Self::Shrunk,
-        Self::PoolClosed,
-    ];
-
-    /// The name by which it goes in metrics: `failed_check`.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Idle => "idle",
-            Self::Lifetime => "lifetime",
-            Self::Uses => "uses",
-            Self::Broken => "broken",
-            Self::Discarded => "discarded",
-            Self::FailedCheck => "failed_check",
-            Self::FailedClean => "failed_clean",
-            Self::Refused => "refused",
-            Self::Invalidated => "invalidated",
-            Self::Shrunk => "shrunk",
-            Self::PoolClosed => "pool_closed",
-        }
-    }
-}
-
-impl fmt::Display for Reason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-/// How many resources were closed, by reason.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Closes([u64; Reason::ALL.len()]);
-
-impl Closes {
-    /// How many for this reason.
-    pub fn by(&self, reason: Reason) -> u64 {
-        self.0[reason as usize]
-    }
-
-    /// How many in all.
-    pub fn total(&self) -> u64 {
-        self.0.iter().sum()
-    }
-
-    /// Every reason with its count.
-    pub fn iter(&self) -> impl Iterator<Item = (Reason, u64)> + '_ {
-        Reason::ALL
-            .into_iter()
-            .map(|reason| (reason, self.by(reason)))
-    }
-
-    pub(crate) fn add(&mut self, reason: Reason) {
-        self.0[reason as usize] += 1;
-    }
+    pub closes: Closes,
+    /// Of those, resources whose close failed, hung or panicked.
+    pub close_failed: u64,
+    /// Acquires that were refused, by reason.
+    pub refusals: Refusals,
 }
 
 /// A verdict for a readiness probe, reached without acquiring anything.
+///
+/// ```
+/// use std::time::Duration;
+/// use cenote::Health;
+///
+/// let stuck = Health::Stuck { silent_for: Duration::from_secs(9) };
+/// assert!(!stuck.is_ready());
+/// assert_eq!(stuck.to_string(), "stuck: nothing came back for 9.0s");
+/// assert!(Health::Busy.is_ready(), "busy is good");
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Health {
-    /// No resource was ever opened, so it is not known whether that works. A readiness probe chooses what this means: [`Pool::warm`]
-    /// opens one.
+    /// No resource was ever opened, so it is not known whether that works. [`Pool::warm`] opens
+    /// one.
     ///
     /// [`Pool::warm`]: crate::Pool::warm
     Unproven,
     /// A caller would be served at once, or after one open.
     Healthy,
-    /// All are out or somebody waits, but work flows. Ready, only busy.
+    /// All resources are out or callers wait, but resources come back.
     Busy,
-    /// Somebody waits, and nothing came back for `stuck_after`.
+    /// Callers wait, and nothing came back for `stuck_after`.
     Stuck {
         /// How long nothing came back.
         silent_for: Duration,
     },
-    /// Opening fails, or the breaker is inactive. While opening fails the pool tries again by itself.
+    /// Opening fails, or the breaker is inactive. While opening fails the pool tries again by
+    /// itself.
     Down {
-        /// Since when.
+        /// For how long.
         down_for: Duration,
     },
     /// The pool was closed.
@@ -202,29 +151,44 @@ impl fmt::Display for Health {
     }
 }
 
-/// One living lease, seen from outside.
+/// One lease that is out, or a grant that its waiter has not taken yet.
+///
+/// ```
+/// # let pool = cenote::Pool::from_fn(async || Ok::<_, &str>(())).build()?;
+/// let lease = pool.acquire_blocking()?;
+/// cenote::Lease::label(&lease, "report");
+///
+/// let holder = &pool.leases()[0];
+/// assert_eq!((holder.id, holder.site.file(), holder.claimed), (1, file!(), true));
+/// assert_eq!(holder.label.as_deref(), Some("report"));
+/// assert!(holder.task.unwrap().to_string().starts_with("ThreadId"), "no task took it");
+/// assert!(holder.held_for.as_secs() < 60);
+/// assert!(holder.to_string().starts_with("resource 1 at "), "{holder}");
+/// # Ok::<_, Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Holder {
-    /// Which resource.
+    /// The number of the resource.
     pub id: u64,
-    /// Where it was acquired.
+    /// The line of code that acquired it.
     pub site: &'static Location<'static>,
-    /// By which task, where that is known.
-    pub task: Option<Task>,
+    /// The task or thread that acquired it, if that is known.
+    pub task: Option<HolderId>,
     /// For how long.
     pub held_for: Duration,
-    /// What its holder called it.
+    /// The label that its holder gave it.
     pub label: Option<Cow<'static, str>>,
-    /// False for a resource that was granted to a waiter which has not taken it yet: its acquire was not polled since.
+    /// False for a grant that its waiter has not taken yet: its acquire was not polled since.
     pub claimed: bool,
 }
 
-/// Who holds a lease: a task by its number, or a thread where there was no task.
+/// The holder of a lease: a task by its number, or a thread where there was no task. [`Holder`] has
+/// an example.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Task(pub(crate) Owner);
+pub struct HolderId(pub(crate) Owner);
 
-impl fmt::Display for Task {
+impl fmt::Display for HolderId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
             Owner::Task(id) => write!(f, "task {id}"),
@@ -235,39 +199,55 @@ impl fmt::Display for Task {
 
 impl fmt::Display for Holder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "resource {} {} {} for {:.1?}",
-            self.id,
-            if self.claimed { "at" } else { "granted to" },
-            self.site,
-            self.held_for
-        )?;
+        let at = if self.claimed { "at" } else { "granted to" };
+        let Self { id, site, .. } = self;
+        write!(f, "resource {id} {at} {site} for {:.1?}", self.held_for)?;
         if let Some(task) = &self.task {
             write!(f, " by {task}")?;
         }
-        if let Some(label) = &self.label {
-            write!(f, " ({label})")?;
-        }
-        if !self.claimed {
-            f.write_str(", not taken yet")?;
-        }
-        Ok(())
+        write_rest(f, &self.label, self.claimed)
     }
 }
 
-/// What was left when the time of a [`close_within`](crate::Pool::close_within) was over.
+fn write_rest(
+    f: &mut fmt::Formatter<'_>,
+    label: &Option<Cow<'static, str>>,
+    claimed: bool,
+) -> fmt::Result {
+    if let Some(label) = label {
+        write!(f, " ({label})")?;
+    }
+    f.write_str(if claimed { "" } else { ", not taken yet" })
+}
+
+/// The leases and the work that were left at the end of [`Pool::close_within`].
+///
+/// [`Pool::close_within`]: crate::Pool::close_within
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let pool = cenote::Pool::from_fn(async || Ok::<_, &str>(())).build()?;
+/// # use std::time::Duration;
+/// let _forgotten = pool.acquire().await?;
+/// let left = pool.close_within(Duration::from_millis(5)).await;
+/// assert_eq!((left.is_empty(), left.leases.len(), left.unfinished), (false, 1, 0));
+/// assert!(left.to_string().starts_with("1 leased: resource 1 at "), "{left}");
+/// # Ok(()) }
+/// ```
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Leftover {
-    /// Who still holds what, the longest first.
+    /// The leases that were still out, the longest first.
     pub leases: Vec<Holder>,
     /// How many resources were still being opened, checked, cleaned or closed.
     pub unfinished: usize,
+    /// How many closes have failed, hung or panicked since the drain began.
+    pub close_failed: u64,
 }
 
 impl Leftover {
-    /// Is everything home and closed?
+    /// Returns whether all leases have come back and all resources are closed.
     pub fn is_empty(&self) -> bool {
         self.leases.is_empty() && self.unfinished == 0
     }
@@ -276,49 +256,45 @@ impl Leftover {
 impl fmt::Display for Leftover {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.is_empty() {
-            return f.write_str("nothing left");
+            f.write_str("nothing left")?;
+        } else {
+            write!(f, "{} leased", self.leases.len())?;
+            for (nth, holder) in self.leases.iter().enumerate() {
+                write!(f, "{}{holder}", if nth == 0 { ": " } else { ", " })?;
+            }
+            write!(f, "; {} unfinished", self.unfinished)?;
         }
-        write!(f, "{} leased", self.leases.len())?;
-        for (nth, holder) in self.leases.iter().enumerate() {
-            write!(f, "{}{holder}", if nth == 0 { ": " } else { ", " })?;
+        match self.close_failed {
+            0 => Ok(()),
+            failed => write!(f, "; {failed} failed to close"),
         }
-        write!(f, "; {} unfinished", self.unfinished)
     }
 }
 
-/// All living leases that were acquired on one line of the code, with one label.
+/// All leases that are out, were acquired on one line of code, and have one label.
+///
+/// [`TimedOut::holders`](crate::error::TimedOut::holders) returns them.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct HolderGroup {
-    /// The place.
+    /// The line of code.
     pub site: &'static Location<'static>,
-    /// How many were taken there.
+    /// How many leases were acquired there.
     pub count: usize,
     /// How long the longest of them is out.
     pub longest: Duration,
     /// Their label.
     pub label: Option<Cow<'static, str>>,
-    /// False for resources that were granted to waiters which have not taken them yet.
+    /// False for grants that their waiters have not taken yet.
     pub claimed: bool,
 }
 
 impl fmt::Display for HolderGroup {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "{} {} {}:{} for up to {:.1?}",
-            self.count,
-            if self.claimed { "at" } else { "granted to" },
-            self.site.file(),
-            self.site.line(),
-            self.longest
-        )?;
-        if let Some(label) = &self.label {
-            write!(f, " ({label})")?;
-        }
-        match self.claimed {
-            true => Ok(()),
-            false => f.write_str(", not taken yet"),
-        }
+        let at = if self.claimed { "at" } else { "granted to" };
+        let (file, line) = (self.site.file(), self.site.line());
+        let Self { count, longest, .. } = self;
+        write!(f, "{count} {at} {file}:{line} for up to {longest:.1?}")?;
+        write_rest(f, &self.label, self.claimed)
     }
 }

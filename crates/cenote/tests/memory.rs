@@ -1,4 +1,5 @@
-//! What a crowd leaves behind: memory of waiters that are gone is freed. Alone in its program, because it counts what lives.
+//! The memory of waiters that are gone is freed. This test is alone in its program, because it
+//! counts live bytes.
 
 use std::alloc::System;
 use std::future::Future;
@@ -30,7 +31,7 @@ async fn an_idle_pool_keeps_less_than_a_megabyte_after_a_crowd_of_waiters() {
     let mut crowd: Vec<Pin<Box<dyn Future<Output = bool> + '_>>> = Vec::new();
     let mut context = Context::from_waker(Waker::noop());
     for _ in 0..WAITERS {
-        let mut waiting = Box::pin(async { pool.acquire_timeout(None).await.is_ok() });
+        let mut waiting = Box::pin(async { pool.acquire_within(None).await.is_ok() });
         assert!(waiting.as_mut().poll(&mut context).is_pending());
         crowd.push(waiting);
     }

@@ -1,9 +1,10 @@
-//! A small reading of `Cargo.toml`: its entries, line by line. Not a TOML parser: it reads our manifests, one entry per line.
+//! Reads the entries of a `Cargo.toml`, line by line.
+//! Not a TOML parser: in our manifests each entry is one line.
 
 #[cfg(test)]
 mod tests;
 
-/// `key = value # comment`, and the table it stands in. Lines that only continue a value are left out.
+/// `key = value # comment`, and its table. Lines that only continue a value are left out.
 #[derive(Debug)]
 pub(crate) struct Entry<'a> {
     pub(crate) line: usize,
@@ -41,7 +42,8 @@ pub(crate) fn package_name(text: &str) -> Option<&str> {
     Some(name.value.trim_matches('"'))
 }
 
-/// The features a user can name, `default` left out: the table's, and optional dependencies that no `dep:` hides.
+/// The features that a user can name, without `default`: those of the table, and the optional
+/// dependencies that no `dep:` hides.
 pub(crate) fn features(text: &str) -> Vec<&str> {
     let names_one = |entry: &Entry<'_>| match entry.table {
         "features" => entry.key != "default",
@@ -55,7 +57,7 @@ pub(crate) fn features(text: &str) -> Vec<&str> {
     entries.filter(names_one).map(|entry| entry.key).collect()
 }
 
-/// Whether its tests, and not it, depend on this package.
+/// Returns whether the tests of a crate depend on this package, and the crate does not.
 pub(crate) fn tests_depend_on(text: &str, package: &str) -> bool {
     entries(text).iter().any(|entry| {
         let key = entry.key.trim_end_matches(".workspace");
@@ -63,7 +65,7 @@ pub(crate) fn tests_depend_on(text: &str, package: &str) -> bool {
     })
 }
 
-/// A line without its comment, and the comment without its mark. A mark inside quotes is text.
+/// Returns a line without its comment, and the comment without its mark. A mark in quotes is text.
 pub(crate) fn split_comment<'a>(line: &'a str, mark: &str) -> (&'a str, &'a str) {
     let mut quoted = false;
     let mut escaped = false;
@@ -71,7 +73,7 @@ pub(crate) fn split_comment<'a>(line: &'a str, mark: &str) -> (&'a str, &'a str)
         if !quoted && line[at..].starts_with(mark) {
             return (&line[..at], &line[at + mark.len()..]);
         }
-        // The letter `'"'` opens nothing.
+        // The character literal `'"'` opens no string.
         let lone = line[..at].ends_with('\'') && line[at + letter.len_utf8()..].starts_with('\'');
         if letter == '"' && !escaped && !lone {
             quoted = !quoted;

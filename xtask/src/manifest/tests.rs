@@ -1,4 +1,4 @@
-//! What the small reading of manifests promises.
+//! Promises of the reader of manifests.
 
 use super::{entries, features, package_name, split_comment, tests_depend_on};
 
@@ -24,7 +24,7 @@ fn the_package_is_named_without_quotes_or_comment() {
 }
 
 #[test]
-fn features_are_the_table_and_the_optional_dependencies_nobody_hides() {
+fn features_are_the_table_and_the_optional_dependencies_that_are_not_hidden() {
     assert_eq!(features(MANIFEST), ["tokio", "sqlite", "config"]);
 }
 

@@ -1,8 +1,17 @@
-//! `cargo xtask tidy`: looks for broken absences and stale claims. The rules are data, in `rules`.
+//! `cargo xtask tidy`: looks for broken absences and stale claims. The rules are in `rules`.
 
+mod core;
+mod dependencies;
+mod documents;
+mod folders;
+mod paths;
+mod prose;
 mod rules;
+mod source;
 #[cfg(test)]
 mod tests;
+mod walks;
+mod words;
 
 use std::fs;
 use std::io;
@@ -13,36 +22,43 @@ use crate::manifest::split_comment;
 
 use rules::{Look, RULES, Rule};
 
-/// A file of the tree, by its path from the root. What is not text has an empty text.
+/// A file of the tree, by its path from the root. A file that is not text has an empty text.
 struct File {
     path: String,
     text: String,
 }
 
-/// A line, counted from one, and what was seen there.
+/// A line, counted from one, and what tidy saw there.
 type Found = (usize, String);
 
 pub(crate) fn run() -> Outcome {
     let tree = read_tree()
         .map_err(|error| format!("cannot read the tree ({error}); rerun: cargo xtask tidy"))?;
-    let findings: Vec<String> = RULES.iter().flat_map(|rule| check(rule, &tree)).collect();
-    for finding in &findings {
-        println!("{finding}");
+    let mut broken = Vec::new();
+    for rule in RULES {
+        let findings = check(rule, &tree);
+        for finding in &findings {
+            println!("{finding}");
+        }
+        if !findings.is_empty() {
+            broken.push(format!("{} × {}", findings.len(), rule.name));
+        }
     }
-    if !findings.is_empty() {
-        let count = findings.len();
-        return Err(format!("{count} findings; rerun: cargo xtask tidy"));
+    println!("{}", core::Size::of(&tree));
+    if !broken.is_empty() {
+        let counts = broken.join(", ");
+        return Err(format!("{counts}; rerun: cargo xtask tidy"));
     }
     println!("{} rules hold in {} files", RULES.len(), tree.len());
     Ok(())
 }
 
-/// What the rule has to say about the tree, one line each: `file:line: rule: what was seen: why it matters`.
+/// The findings of a rule, one line each: `file:line: rule: what tidy saw: why it matters`.
 fn check(rule: &Rule, tree: &[File]) -> Vec<String> {
     let Rule { name, why, .. } = rule;
     let files: Vec<&File> = tree.iter().filter(|file| (rule.at)(&file.path)).collect();
     if files.is_empty() {
-        // A rule that reads nothing guards nothing: the file it was made for is missing or has moved.
+        // A rule that reads nothing guards nothing: its file is missing or has moved.
         return vec![format!(
             "xtask/src/tidy/rules.rs:1: {name}: no file to read: {why}"
         )];
@@ -60,6 +76,7 @@ fn look(look: &Look, file: &File, tree: &[File]) -> Vec<Found> {
     let text = file.text.as_str();
     match look {
         Look::CodeLacks(needles) => seen_in(text, needles, |line| split_comment(line, "//").0),
+        Look::CodeLacksWords(words) => words::seen_in_code(text, words),
         Look::Lacks(needles) => seen_in(text, needles, |line| line),
         Look::Has(needles) => {
             let missing = needles.iter().filter(|needle| !text.contains(*needle));
@@ -84,7 +101,15 @@ fn seen_in(text: &str, needles: &[&str], part: fn(&str) -> &str) -> Vec<Found> {
     found
 }
 
-/// All that git tracks or would track. A file deleted but not yet staged is not in the tree.
+fn found_unless(good: bool, line: usize, seen: &str) -> Vec<Found> {
+    if good {
+        Vec::new()
+    } else {
+        vec![(line, seen.to_owned())]
+    }
+}
+
+/// All files that git tracks or would track. A file deleted but not yet staged is not in the tree.
 fn read_tree() -> io::Result<Vec<File>> {
     let args = "ls-files -z --cached --others --exclude-standard";
     let listing = Command::new("git").args(args.split(' ')).output()?;

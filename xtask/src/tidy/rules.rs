@@ -1,8 +1,10 @@
-//! The rules of tidy: where to look, what for, and why. A new rule is one entry in [`RULES`] and one case in the tests.
+//! The rules of tidy: where to look, what for, and why.
+//! A new rule is one entry in [`RULES`] and one case in the tests.
 
-use crate::manifest::entries;
-
-use super::{File, Found};
+use super::paths::{
+    is_core, is_core_root, is_crate_source, is_example, is_rust, is_test, is_written,
+};
+use super::{File, Found, core, dependencies, documents, folders, prose, walks, words};
 
 pub(super) struct Rule {
     pub(super) name: &'static str,
@@ -16,13 +18,15 @@ pub(super) struct Rule {
 pub(super) enum Look {
     /// None of these outside comments.
     CodeLacks(&'static [&'static str]),
+    /// None of these words outside comments and strings.
+    CodeLacksWords(&'static [&'static str]),
     /// None of these anywhere.
     Lacks(&'static [&'static str]),
     /// Each of these somewhere.
     Has(&'static [&'static str]),
     /// No more lines than this.
     AtMost(usize),
-    /// Anything else: a question about the file and the tree around it.
+    /// A question about the file and the tree around it.
     Asks(fn(&File, &[File]) -> Vec<Found>),
 }
 
@@ -30,9 +34,9 @@ pub(super) enum Look {
 pub(super) const RULES: &[Rule] = &[
     Rule {
         name: "one room for tokio",
-        at: |path| is_core(path) && path != "crates/cenote/src/rt.rs",
-        look: Look::CodeLacks(&["tokio::", "use tokio"]),
-        why: "in core only rt.rs names the runtime",
+        at: |path| is_core(path) && path != "crates/cenote/src/rt/on_tokio.rs",
+        look: Look::CodeLacksWords(&["tokio"]),
+        why: "in core only rt/on_tokio.rs names the runtime",
     },
     Rule {
         name: "pure ledger",
@@ -45,8 +49,57 @@ pub(super) const RULES: &[Rule] = &[
             "catch_unwind",
             "Observer",
             "println",
+            ".wake()",
+            "wake_by_ref",
+            "thread_local",
+            "OnceLock",
+            "LazyLock",
+            "Home::",
+            ".is_gone()",
         ]),
         why: "the ledger decides and does nothing else, so that a seed replays it",
+    },
+    Rule {
+        name: "small core",
+        at: is_core_root,
+        look: Look::Asks(core::is_small_enough),
+        why: "a mechanism pays for its lines, or it goes",
+    },
+    Rule {
+        name: "one name, one file",
+        at: is_core,
+        look: Look::Asks(core::has_own_name),
+        why: "a file is found by its name alone; only `mod.rs` and `tests.rs` come twice",
+    },
+    Rule {
+        name: "no cycles",
+        at: is_core_root,
+        look: Look::Asks(folders::have_no_cycle),
+        why: "a folder is understood after the folders that it uses",
+    },
+    Rule {
+        name: "doors stay above",
+        at: folders::is_below_the_doors,
+        look: Look::Asks(folders::uses_no_door),
+        why: "ledger, tray, time and rt know nothing of the code that serves users with them",
+    },
+    Rule {
+        name: "one direction",
+        at: core::is_entry,
+        look: Look::Asks(core::calls_no_other_entry),
+        why: "a decision of the ledger is read downwards; shared steps are in a file below",
+    },
+    Rule {
+        name: "named files",
+        at: is_core_root,
+        look: Look::Asks(core::named_files_exist),
+        why: "a rule about a file that has moved guards nothing",
+    },
+    Rule {
+        name: "abandoned words",
+        at: is_core,
+        look: Look::Asks(words::are_current),
+        why: "one word per thing: the glossary of ARCHITECTURE.md has the current one",
     },
     Rule {
         name: "safe code",
@@ -76,7 +129,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         name: "first line",
         at: is_rust,
-        look: Look::Asks(first_line_speaks),
+        look: Look::Asks(documents::first_line_speaks),
         why: "the first line of a file says what it is, that of an example how to run it",
     },
     Rule {
@@ -86,9 +139,21 @@ pub(super) const RULES: &[Rule] = &[
         why: "a file over that is two files",
     },
     Rule {
+        name: "plain subjects",
+        at: is_written,
+        look: Look::Asks(words::are_plain),
+        why: "name the waiter, lease, resource, pool or caller; write `Returns`",
+    },
+    Rule {
+        name: "100 columns",
+        at: is_written,
+        look: Look::Asks(prose::fits_the_page),
+        why: "comments and documents are as wide as the code",
+    },
+    Rule {
         name: "code first",
         at: |path| path == "README.md",
-        look: Look::Asks(code_by_line_15),
+        look: Look::Asks(documents::code_by_line_15),
         why: "a reader sees code before they scroll",
     },
     Rule {
@@ -106,26 +171,38 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         name: "true map",
         at: |path| path == "ARCHITECTURE.md",
-        look: Look::Asks(paths_exist),
+        look: Look::Asks(documents::paths_exist),
         why: "the map names only rooms that are there",
+    },
+    Rule {
+        name: "true walks",
+        at: |path| path == "ARCHITECTURE.md",
+        look: Look::Asks(walks::are_true),
+        why: "each step of a walk names a function that is there",
+    },
+    Rule {
+        name: "twenty words",
+        at: |path| path == "ARCHITECTURE.md",
+        look: Look::Asks(walks::words_are_few),
+        why: "a reader learns about twenty words of ours and no more",
     },
     Rule {
         name: "reasons for dependencies",
         at: |path| path == "Cargo.toml",
-        look: Look::Asks(dependencies_have_reasons),
+        look: Look::Asks(dependencies::have_reasons),
         why: "in the root each dependency is one line that ends with `# what it is for`",
     },
     Rule {
         name: "shared dependencies",
         at: |path| path.ends_with("/Cargo.toml"),
-        look: Look::Asks(dependencies_are_shared),
-        why: "a member writes one line with `workspace = true`, so that version and reason stand once, in the root",
+        look: Look::Asks(dependencies::are_shared),
+        why: "a member writes one line with `workspace = true`: version and reason are in the root",
     },
     Rule {
         name: "index of examples",
         at: is_example,
-        look: Look::Asks(is_indexed),
-        why: "who looks for an example looks in that index",
+        look: Look::Asks(documents::is_indexed),
+        why: "a reader looks for an example in that index",
     },
     Rule {
         name: "no workplace",
@@ -140,110 +217,3 @@ pub(super) const RULES: &[Rule] = &[
         why: "a reader of the repository has no such place",
     },
 ];
-
-fn is_rust(path: &str) -> bool {
-    path.ends_with(".rs")
-}
-
-fn is_core(path: &str) -> bool {
-    is_rust(path) && path.starts_with("crates/cenote/src/")
-}
-
-fn is_crate_source(path: &str) -> bool {
-    is_rust(path) && path.starts_with("crates/") && path.split('/').nth(2) == Some("src")
-}
-
-fn is_test(path: &str) -> bool {
-    let folders = ["/tests/", "/ledger/handover/"];
-    path.ends_with("/tests.rs") || folders.iter().any(|folder| path.contains(folder))
-}
-
-/// Only those directly in the folder: what they share may live below it.
-fn is_example(path: &str) -> bool {
-    let file = path.strip_prefix("examples/");
-    is_rust(path) && file.is_some_and(|file| !file.contains('/'))
-}
-
-fn first_line_speaks(file: &File, _: &[File]) -> Vec<Found> {
-    let first = file.text.lines().next().unwrap_or_default();
-    let speaks = if is_example(&file.path) {
-        first.starts_with("//!") && first.contains("cargo run")
-    } else {
-        first.starts_with("//!") || first.starts_with("#![")
-    };
-    found_unless(speaks, 1, &format!("starts with `{first}`"))
-}
-
-fn code_by_line_15(file: &File, _: &[File]) -> Vec<Found> {
-    let mut top = file.text.lines().take(15);
-    let shown = top.any(|line| line.starts_with("```rust"));
-    found_unless(shown, 15, "no Rust by here")
-}
-
-fn paths_exist(file: &File, tree: &[File]) -> Vec<Found> {
-    let mut found = Vec::new();
-    for (index, line) in file.text.lines().enumerate() {
-        // Between backticks stands every second piece.
-        for quoted in line.split('`').skip(1).step_by(2) {
-            if looks_like_path(quoted) && !tree.iter().any(|file| leads_to(quoted, file)) {
-                found.push((index + 1, format!("`{quoted}` is not in the tree")));
-            }
-        }
-    }
-    found
-}
-
-/// A path may be given from the root or from any folder: `ledger/slot.rs` will do.
-fn leads_to(path: &str, file: &File) -> bool {
-    let (path, whole) = (format!("/{path}"), format!("/{}", file.path));
-    whole.ends_with(&path) || path.ends_with('/') && whole.contains(&path)
-}
-
-fn looks_like_path(text: &str) -> bool {
-    let ending = ["/", ".rs", ".md"].iter().any(|end| text.ends_with(end));
-    ending && text.contains('/') && !text.contains(' ')
-}
-
-fn dependencies_have_reasons(file: &File, _: &[File]) -> Vec<Found> {
-    let entries = entries(&file.text).into_iter();
-    let bare = entries.filter(|entry| {
-        let one_line = entry.table == "workspace.dependencies" && !entry.comment.is_empty();
-        entry.table.starts_with("workspace.dependencies") && !one_line
-    });
-    bare.map(|entry| (entry.line, format!("`{}`", entry.key)))
-        .collect()
-}
-
-fn dependencies_are_shared(file: &File, _: &[File]) -> Vec<Found> {
-    let entries = entries(&file.text).into_iter();
-    let own = entries.filter(|entry| {
-        let shared = entry.value.contains("workspace = true") || entry.key.ends_with(".workspace");
-        let one_line = entry.table.ends_with("dependencies") && shared;
-        entry.table.contains("dependencies") && !one_line
-    });
-    own.map(|entry| (entry.line, format!("`{}`", entry.key)))
-        .collect()
-}
-
-fn is_indexed(file: &File, tree: &[File]) -> Vec<Found> {
-    let name = file
-        .path
-        .trim_start_matches("examples/")
-        .trim_end_matches(".rs");
-    let mentions = [
-        format!("{name}.rs"),
-        format!("`{name}`"),
-        format!("--example {name}"),
-    ];
-    let index = tree.iter().find(|file| file.path == "examples/README.md");
-    let listed = index.is_some_and(|index| mentions.iter().any(|it| index.text.contains(it)));
-    found_unless(listed, 1, "not in examples/README.md")
-}
-
-fn found_unless(good: bool, line: usize, seen: &str) -> Vec<Found> {
-    if good {
-        Vec::new()
-    } else {
-        vec![(line, seen.to_owned())]
-    }
-}

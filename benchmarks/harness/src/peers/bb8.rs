@@ -1,4 +1,4 @@
-//! bb8 as it comes: a check on every acquire, a limit of 30 s for each.
+//! bb8 with its defaults: a check on every acquire, and a limit of 30 s for each.
 
 use ::bb8::{ManageConnection, Pool, PooledConnection, RunError};
 
@@ -44,7 +44,7 @@ impl Peer for Bb8 {
         self.0.get().await.expect("an acquire succeeds")
     }
 
-    /// The limit is that of the whole pool, from the setup.
+    /// The setup has the limit, because it is a setting of the whole pool.
     async fn acquire_within(
         &self,
         limit: std::time::Duration,

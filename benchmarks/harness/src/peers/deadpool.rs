@@ -1,4 +1,5 @@
-//! deadpool's managed pool as it comes, without timeouts, and a second time with all three on.
+//! deadpool's managed pool with its defaults, which have no timeouts, and a second time with all
+//! three timeouts on.
 
 use std::time::Duration;
 
@@ -81,7 +82,7 @@ fn build(setup: &Setup, timeouts: Timeouts) -> Pool<Backend> {
     pool.build().expect("the setup is in range")
 }
 
-/// Its limit is per phase; here only the wait has one.
+/// deadpool has a limit for each phase. Here only the wait has one.
 async fn acquire_within(pool: &Pool<Backend>, limit: Duration) -> Option<Object<Backend>> {
     match pool
         .timeout_get(&Timeouts::wait_millis(limit.as_millis() as u64))

@@ -1,4 +1,4 @@
-//! fast_pool as it comes: a check on every acquire, a limit of 30 s for each.
+//! fast_pool with its defaults: a check on every acquire, and a limit of 30 s for each.
 
 use std::time::Duration;
 
@@ -39,7 +39,7 @@ impl Peer for FastPool {
         self.0.get().await.expect("an acquire succeeds")
     }
 
-    /// Its only errors here are timeouts: no connect fails.
+    /// Its only errors here are timeouts, because no connect fails.
     async fn acquire_within(&self, limit: Duration) -> Option<ConnectionGuard<Backend>> {
         self.0.get_timeout(Some(limit)).await.ok()
     }

@@ -1,4 +1,5 @@
-//! The floors: what the bare parts cost that a pool is made of. None of them checks, counts or knows who holds what.
+//! The floors: the bare parts that a pool is made of. They do not check, count, or know the
+//! holders.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -11,13 +12,13 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 use crate::backend::{Backend, Thing};
 use crate::peer::{Kind, Peer, Setup};
 
-/// Where a floor keeps what is idle.
+/// Keeps the idle things of a floor.
 pub(super) trait Shelf: fmt::Debug + Send + Sync + 'static {
-    /// Back again.
+    /// Gives a thing back.
     fn put(&self, thing: Thing);
 }
 
-/// What was taken from a shelf.
+/// A thing that was taken from a shelf.
 #[derive(Debug)]
 pub(super) struct Taken<'a, S: Shelf> {
     shelf: &'a S,
@@ -51,7 +52,7 @@ async fn things(setup: &Setup) -> Vec<Thing> {
     things
 }
 
-/// A queue behind a lock: pop, and push back.
+/// A queue behind a lock. A trip pops and pushes.
 #[derive(Clone, Debug)]
 pub(super) struct Locked(Arc<Mutex<VecDeque<Thing>>>);
 
@@ -81,7 +82,7 @@ pub(super) struct LockFree(Arc<ArrayQueue<Thing>>);
 
 impl Shelf for ArrayQueue<Thing> {
     fn put(&self, thing: Thing) {
-        // It has room for all there are.
+        // The queue has room for all things.
         let _ = self.push(thing);
     }
 }
@@ -104,7 +105,8 @@ impl Peer for LockFree {
     }
 }
 
-/// A shelf for each thread: no line of memory is shared. It opens more when a thread has none, so it holds to no size.
+/// A shelf for each thread, so that no cache line is shared. It opens another thing if a thread has
+/// none, so it has no size limit.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PerThread;
 
@@ -136,7 +138,7 @@ impl Peer for PerThread {
     }
 }
 
-/// A semaphore for those who wait, a stack behind a lock for what is idle.
+/// A semaphore for the waiters, and a stack behind a lock for the idle things.
 #[derive(Clone, Debug)]
 pub(super) struct Permits(Arc<(Semaphore, Mutex<Vec<Thing>>)>);
 
@@ -146,7 +148,7 @@ impl Shelf for Mutex<Vec<Thing>> {
     }
 }
 
-/// First the thing goes back, then the permit.
+/// Gives the thing back before the permit.
 #[derive(Debug)]
 pub(super) struct Permitted<'a> {
     _taken: Taken<'a, Mutex<Vec<Thing>>>,
@@ -165,7 +167,7 @@ impl Peer for Permits {
 
     async fn acquire(&self) -> Permitted<'_> {
         let (semaphore, shelf) = &*self.0;
-        let permit = semaphore.acquire().await.expect("nobody closes it");
+        let permit = semaphore.acquire().await.expect("it is never closed");
         Permitted {
             _taken: Taken::new(shelf, lock(shelf).pop()),
             _permit: permit,
@@ -173,7 +175,7 @@ impl Peer for Permits {
     }
 }
 
-/// A channel with everything in it.
+/// A channel with all things in it.
 #[derive(Clone, Debug)]
 pub(super) struct Channel(flume::Sender<Thing>, flume::Receiver<Thing>);
 

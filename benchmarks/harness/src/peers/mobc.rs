@@ -1,4 +1,5 @@
-//! mobc as it comes, but for the number of idle connections: it keeps two by default.
+//! mobc with its defaults, except for the number of idle connections, of which it keeps two by
+//! default.
 
 use std::fmt;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! One adapter per pool, and the floors.
+//! An adapter for each pool, and the floors.
 
 mod bb8;
 mod deadpool;
@@ -13,7 +13,8 @@ mod sqlx_driver;
 use crate::contender::Contender;
 use crate::sql::{DEADPOOL, SQLX};
 
-/// In the order of the tables. A static and no constant: it is compiled here, and not again with every change of cenote.
+/// All peers in the order of the tables. It is a static and not a constant, so that it is compiled
+/// here and not again with every change of cenote.
 pub static ALL: [Contender; 13] = [
     Contender::new::<deadpool::Deadpool>().with_sql(DEADPOOL),
     Contender::new::<deadpool::DeadpoolTimeouts>(),

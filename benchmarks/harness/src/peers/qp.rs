@@ -1,4 +1,5 @@
-//! qp by its quicker verb, which does not check: its check is boxed, and would cost an allocation. It has no limit.
+//! qp by its faster method, which does not check. Its check is boxed and would cost an allocation.
+//! It has no time limit.
 
 use std::fmt;
 

@@ -1,4 +1,5 @@
-//! r2d2 as it comes: a check on every acquire. Who waits blocks its thread, so it takes part only where nobody waits.
+//! r2d2 with its defaults, which check on every acquire. A waiting caller blocks its thread, so
+//! r2d2 takes part only where no caller waits.
 
 use ::r2d2::{ManageConnection, Pool, PooledConnection};
 use tokio::runtime::Handle;

@@ -1,5 +1,5 @@
-//! sqlx's pool as it comes: a ping on every acquire and on every return, a limit of 30 s. Its connections are things, by a driver that
-//! knows nothing else.
+//! sqlx's pool with its defaults: a ping on every acquire and on every return, and a limit of 30 s.
+//! Its connections come from a driver that does nothing else.
 
 use std::time::Duration;
 
@@ -30,7 +30,7 @@ impl Peer for Sqlx {
         self.0.acquire().await.expect("an acquire succeeds")
     }
 
-    /// The limit is that of the whole pool, from the setup.
+    /// The setup has the limit, because it is a setting of the whole pool.
     async fn acquire_within(&self, limit: Duration) -> Option<PoolConnection<Driver>> {
         match self.0.acquire().await {
             Ok(connection) => Some(connection),

@@ -1,4 +1,5 @@
-//! The least that sqlx takes for a database driver: connections open and answer a ping. Rows, values and statements cannot exist.
+//! The smallest database driver that sqlx accepts. Connections open and answer a ping. Rows, values
+//! and statements cannot exist.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -35,11 +36,11 @@ pub(super) struct Options(pub(super) Backend);
 #[derive(Debug)]
 pub(super) struct Line(#[expect(dead_code, reason = "it is counted as long as it is kept")] Thing);
 
-/// Whatever needs a query. There is none.
+/// Stands for everything that needs a query. It has no values.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Never {}
 
-/// Arguments of no query.
+/// The arguments of a query, which cannot exist.
 #[derive(Debug, Default)]
 pub(super) struct NoArguments;
 
@@ -120,7 +121,7 @@ impl Connection for Line {
     }
 }
 
-/// Nothing to commit.
+/// Transactions have nothing to commit.
 #[derive(Debug)]
 pub(super) struct NoTransactions;
 
@@ -146,7 +147,7 @@ impl TransactionManager for NoTransactions {
     }
 }
 
-/// Of no query.
+/// The result of a query, which cannot exist.
 #[derive(Debug, Default)]
 pub(super) struct NoResult;
 

@@ -1,4 +1,4 @@
-//! The chart: a bar for each pool in S1, S2b and S3, drawn by hand as SVG.
+//! The chart: a bar for each pool in S1, S2b and S3, as SVG.
 
 use std::fmt::Write;
 
@@ -14,12 +14,12 @@ const PANELS: [(&str, &str, &str); 3] = [
 
 const NAMES: f64 = 165.0;
 const PANEL: f64 = 235.0;
-/// The longest bar; the rest of the panel is for its number.
+/// The length of the longest bar. The rest of the panel is for its number.
 const BAR: f64 = 175.0;
 const ROW: f64 = 22.0;
 const TOP: f64 = 74.0;
 
-/// Nanoseconds per trip; shorter is better.
+/// Draws nanoseconds per trip. Shorter bars are better.
 pub fn svg(lines: &[Line], caption: &str) -> String {
     let mut pools: Vec<&str> = Vec::new();
     for line in lines {

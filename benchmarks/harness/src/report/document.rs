@@ -1,4 +1,5 @@
-//! Keeps the results in the tree: the figures, the chart, and the tables in README.md between their marks.
+//! Writes the results into the tree: the figures, the chart, and the tables between their marks in
+//! README.md.
 
 use std::fs;
 use std::path::Path;
@@ -16,20 +17,20 @@ const END: &str = "<!-- end of results -->";
 /// A run and its circumstances.
 #[derive(Debug)]
 pub struct Run {
-    /// When.
+    /// The day of the run.
     pub date: String,
-    /// On what.
+    /// The machine, the kernel and the compiler.
     pub machine: String,
-    /// How busy that was before and after.
+    /// The load of the machine before and after.
     pub load: [String; 2],
-    /// How much was done.
+    /// The length of the run.
     pub effort: Effort,
-    /// All that was measured.
+    /// All results.
     pub lines: Vec<Line>,
 }
 
 impl Run {
-    /// For machines. What is infinite becomes `null`.
+    /// Returns the run for machines. Infinite values become `null`.
     pub fn to_json(&self) -> String {
         let lines: Vec<Value> = self.lines.iter().map(Line::to_json).collect();
         let run = json!({
@@ -43,18 +44,25 @@ impl Run {
         format!("{run:#}\n")
     }
 
-    /// Writes `results.json` and `chart.svg` to that folder, the tables to its `README.md`, and the summary to that of the folder above.
+    /// Writes `results.json` and `chart.svg` to that folder, the tables to its `README.md`, and the
+    /// summary for users to the `README.md` of the folder above.
     pub fn write(&self, folder: &Path) -> Result<(), String> {
         let said = |error| format!("{}: {error}", folder.display());
         put(&folder.join("README.md"), &self.to_markdown())?;
-        put(&folder.join("../README.md"), &self.in_short("benchmarks/"))?;
+        put(&folder.join("../README.md"), &self.for_users())?;
         fs::write(folder.join("results.json"), self.to_json()).map_err(said)?;
         let caption = format!("{}, {}", self.date, self.machine);
         fs::write(folder.join("chart.svg"), chart::svg(&self.lines, &caption)).map_err(said)
     }
 
-    /// When and on what, the chart, which lies in `folder`, and the summary.
-    fn in_short(&self, folder: &str) -> String {
+    /// Returns the summary for users, and the date and machine below it.
+    fn for_users(&self) -> String {
+        let table = summary::for_users(&self.lines);
+        format!("{table}\n{}:\n{}.\n", self.date, self.machine)
+    }
+
+    /// Returns the date, the machine, the chart and the summary.
+    fn in_short(&self) -> String {
         let [before, after] = &self.load;
         let quick = if self.effort.quick {
             ", a quick run"
@@ -62,7 +70,7 @@ impl Run {
             ""
         };
         format!(
-            "{}, {}, load {before} before and {after} after{quick}.\n\n![chart]({folder}chart.svg)\n\n{}\n",
+            "{}, load {before} before and {after} after{quick}:\n{}.\n\n![chart](chart.svg)\n\n{}\n",
             self.date,
             self.machine,
             summary::summary(&self.lines)
@@ -70,7 +78,7 @@ impl Run {
     }
 
     fn to_markdown(&self) -> String {
-        let mut text = self.in_short("");
+        let mut text = self.in_short();
         for scenario in ALL {
             let lines = self
                 .lines
@@ -83,7 +91,7 @@ impl Run {
     }
 }
 
-/// A run that begins now.
+/// Begins a run.
 pub fn begin(effort: Effort) -> Run {
     Run {
         date: machine::today(),
@@ -94,17 +102,17 @@ pub fn begin(effort: Effort) -> Run {
     }
 }
 
-/// Puts it between the marks of that file.
+/// Replaces the text between the marks of that file.
 fn put(file: &Path, new: &str) -> Result<(), String> {
     let said = |error| format!("{}: {error}", file.display());
     let text = fs::read_to_string(file).map_err(said)?;
-    // A name like `Mutex<VecDeque>` is no tag.
+    // A name like `Mutex<VecDeque>` is not an HTML tag.
     let text = between_marks(&text, &new.replace('<', "\\<"))
         .ok_or_else(|| format!("{}: the marks of the results are missing", file.display()))?;
     fs::write(file, text).map_err(said)
 }
 
-/// The text with something else between the marks. `None` if one of them is missing.
+/// Returns the text with other words between the marks, or `None` if a mark is missing.
 pub(super) fn between_marks(text: &str, new: &str) -> Option<String> {
     let (before, rest) = text.split_once(BEGIN)?;
     let (_, after) = rest.split_once(END)?;

@@ -1,4 +1,5 @@
-//! The tables of S15: a row for each size, a column for each pattern; and whether the goals are reached.
+//! The tables of S15: a row for each size, a column for each pattern, and whether the goals are
+//! reached.
 
 #[cfg(test)]
 mod tests;
@@ -8,18 +9,18 @@ use std::fmt::Write;
 use crate::report::table::{cell, markdown};
 use crate::results::{Line, ratio};
 use crate::runtime::Runtime;
-use crate::scenarios::growth::{LINES, NAME, OPENING, POINTS, POOLS, Point, SUBJECT, TAKE_PART};
+use crate::scenarios::growth::{NAME, OPENING, POINTS, POOLS, Point, QUEUES, SUBJECT, TAKE_PART};
 use crate::stats::{maximum, minimum};
 
 /// The pool that the others are compared with.
 const BESIDE: &str = "deadpool";
 
-/// Figures of one point.
+/// The figures of one point.
 const PATTERNS: [&str; 4] = ["same", "rotate", "random", "two pools"];
 
 type Rows = Vec<Vec<String>>;
 
-/// All tables, and the goals.
+/// Returns all tables and the goals.
 pub(super) fn tables(lines: &[Line]) -> String {
     let mut text = String::new();
     let mut add = |title: &str, rows: &Rows| {
@@ -38,7 +39,7 @@ pub(super) fn tables(lines: &[Line]) -> String {
     let pools = POOLS.map(|(_, name)| name);
     let title = "current-thread: ns per trip, pools used in turn";
     add(title, &by_part(lines, &pools, "ns"));
-    for (runtime, lengths) in LINES {
+    for (runtime, lengths) in QUEUES {
         let title = format!("{}: ns per trip, waiters on ten", runtime.name());
         add(
             &title,
@@ -58,7 +59,7 @@ fn find<'a>(lines: &'a [Line], part: &str, pool: &str) -> Option<&'a Line> {
     lines.find(|line| line.runtime == part && line.pool == pool)
 }
 
-/// With a comma after the thousands.
+/// Formats a number with a comma after the thousands.
 fn thousands(number: usize) -> String {
     match (number / 1_000, number % 1_000) {
         (0, rest) => rest.to_string(),
@@ -66,7 +67,7 @@ fn thousands(number: usize) -> String {
     }
 }
 
-/// How many are out, as in the round.
+/// Returns how many resources are out, as in the round.
 fn out(point: Point, runtime: Runtime) -> String {
     let tasks = if runtime == Runtime::CurrentThread {
         1
@@ -125,7 +126,7 @@ fn others(lines: &[Line], points: &[Point]) -> Rows {
     rows
 }
 
-/// A row for each part, a column for each pool.
+/// Makes a row for each part and a column for each pool.
 fn by_part(lines: &[Line], parts: &[&str], name: &str) -> Rows {
     let pools = measured(lines, parts.iter().copied());
     let mut header = vec![String::new()];
@@ -146,7 +147,7 @@ fn by_part(lines: &[Line], parts: &[&str], name: &str) -> Rows {
     rows
 }
 
-/// The pools that took part in one of these, in the order of the tables.
+/// Returns the pools with a result in one of these parts, in the order of the tables.
 fn measured<'a>(lines: &[Line], parts: impl Iterator<Item = &'a str> + Clone) -> Vec<&'static str> {
     let took_part = |pool: &&str| parts.clone().any(|part| find(lines, part, pool).is_some());
     TAKE_PART.into_iter().filter(took_part).collect()
@@ -167,10 +168,10 @@ fn times(ratio: Option<f64>) -> String {
     ratio.map_or(String::new(), |ratio| format!("{ratio:.2}"))
 }
 
-/// A goal, what was measured, and whether it is reached.
+/// Makes a row for each goal: the goal, the measured value, and whether it is reached.
 fn goals(lines: &[Line]) -> Rows {
     let [one, two] = POINTS.map(|(_, points)| points.map(|point| point.name));
-    let longest = LINES.map(|(_, lengths)| [lengths[lengths.len() - 1].1]);
+    let longest = QUEUES.map(|(_, lengths)| [lengths[lengths.len() - 1].1]);
     let opened = find(lines, OPENING, SUBJECT).and_then(|line| line.figure("ms"));
     let worst = |parts: &[&'static str], name| worst(lines, parts, name);
     let goals = [
@@ -225,7 +226,7 @@ fn goals(lines: &[Line]) -> Rows {
     rows
 }
 
-/// The dearest by the cheapest, and where it is dearest.
+/// Returns the largest value divided by the smallest, and the part with the largest.
 fn flatness(lines: &[Line], parts: &[&'static str], name: &str) -> Option<(f64, &'static str)> {
     let figures = parts.iter().filter_map(|&part| {
         let line = find(lines, part, SUBJECT)?;
@@ -238,7 +239,7 @@ fn flatness(lines: &[Line], parts: &[&'static str], name: &str) -> Option<(f64, 
     Some((most / least, at?.1))
 }
 
-/// The worst ratio, and where it is.
+/// Returns the worst ratio and its part.
 fn worst(lines: &[Line], parts: &[&'static str], name: &str) -> Option<(f64, &'static str)> {
     let ratios = parts.iter().filter_map(|&part| {
         let line = find(lines, part, SUBJECT)?;

@@ -1,11 +1,11 @@
-//! When and on what it was measured.
+//! The date and the machine of a run.
 
 use std::fs;
 use std::process::Command;
 use std::thread;
 use std::time::SystemTime;
 
-/// One line: processor, kernel, compiler.
+/// Returns the processor, the kernel and the compiler in one line.
 pub fn describe() -> String {
     let processors = thread::available_parallelism().map_or(0, usize::from);
     let model = first_after("/proc/cpuinfo", "model name").unwrap_or("unknown processor".into());
@@ -19,13 +19,13 @@ pub fn describe() -> String {
     )
 }
 
-/// How many were running or ready to, in the last minute.
+/// Returns how many threads were running or ready in the last minute, on average.
 pub fn load() -> String {
     let said = fs::read_to_string("/proc/loadavg").unwrap_or_default();
     said.split(' ').next().unwrap_or_default().to_owned()
 }
 
-/// `2026-11-15`.
+/// Returns the date like `2026-11-15`.
 pub fn today() -> String {
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     let days = since.map_or(0, |since| since.as_secs() / 86_400);
@@ -33,7 +33,7 @@ pub fn today() -> String {
     format!("{year}-{month:02}-{day:02}")
 }
 
-/// The date of that day since 1970-01-01.
+/// Returns the year, month and day of a day since 1970-01-01.
 pub(super) fn date(mut days: u64) -> (u64, u64, u64) {
     let leap = |year: u64| {
         year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400))

@@ -1,4 +1,4 @@
-//! What was measured, for people and for machines.
+//! The results for people and for machines.
 
 pub mod chart;
 pub mod document;

@@ -1,9 +1,9 @@
-//! The table at the top: one line per pool, one column per figure that decides.
+//! The summary table: a row for each pool, and a column for each of the most important figures.
 
 use crate::report::table::{cell, markdown};
 use crate::results::Line;
 
-/// A column: its heading, and where its figure is found.
+/// A column: its heading and the place of its figure.
 struct Column {
     heading: &'static str,
     scenario: &'static str,
@@ -53,8 +53,28 @@ const COLUMNS: &[Column] = &[
     column("SQLite kops/s", "S13", "SQLite, mix, 512 tasks", "kops/s"),
 ];
 
-/// Only the columns that were measured.
+/// The columns that a user understands without the list of scenarios.
+const FOR_USERS: &[Column] = &[
+    column("one task, ns", "S1", ONE, "ns"),
+    column("two cores, ns", "S2b", TWO, "ns"),
+    column("hand-over, ns", "S3", TWO, "ns"),
+    column("most : least served", "S4", TWO, "max:min"),
+    column("timed-out acquire, µs", "S5", TWO, "cpu µs each"),
+];
+
+/// Returns the summary, with only the measured columns.
 pub fn summary(lines: &[Line]) -> String {
+    table(lines, COLUMNS)
+}
+
+/// Returns the summary for users: few columns, and no lower bounds, which are not pools.
+pub fn for_users(lines: &[Line]) -> String {
+    let pools = lines.iter().filter(|line| !line.pool.starts_with("floor"));
+    let pools: Vec<Line> = pools.cloned().collect();
+    table(&pools, FOR_USERS)
+}
+
+fn table(lines: &[Line], columns: &[Column]) -> String {
     let find = |pool: &str, column: &Column| {
         let mut lines = lines.iter();
         lines.find(|line| {
@@ -68,7 +88,7 @@ pub fn summary(lines: &[Line]) -> String {
         }
     }
     let measured = |column: &&Column| pools.iter().any(|pool| find(pool, column).is_some());
-    let columns: Vec<&Column> = COLUMNS.iter().filter(measured).collect();
+    let columns: Vec<&Column> = columns.iter().filter(measured).collect();
 
     let mut header = vec!["pool".to_owned()];
     header.extend(columns.iter().map(|column| column.heading.to_owned()));

@@ -6,19 +6,20 @@ use crate::report::growth;
 use crate::results::{Line, ratio};
 use crate::scenarios::{Scenario, growth::NAME as GROWTH};
 
-/// Who the others are compared with.
+/// The pools that the others are compared with.
 const BESIDE: &[&str] = &["deadpool", "floor: Mutex<VecDeque>", "floor: ArrayQueue"];
 
-/// And on real databases.
+/// The pools that the others are compared with on real databases.
 const BESIDE_SQL: &[&str] = &["sqlx", "deadpool"];
 
-/// Beside the first figure of a table, this one is compared.
+/// This figure is compared as well as the first one of a table.
 const COMPARED_TOO: &str = "p99 µs";
 
-/// Counts of which a ratio says nothing.
+/// Counts whose ratios say nothing.
 const NO_RATIO: [&str; 2] = ["lost slots", "attempt"];
 
-/// A scenario: a heading and a table for each runtime. Those that differ only in the number of tasks share one.
+/// Returns a heading and a table for each runtime. Runtimes that differ only in the number of tasks
+/// share a table.
 pub fn tables(scenario: &Scenario, lines: &[Line]) -> String {
     if scenario.name == GROWTH {
         return growth::tables(lines);
@@ -41,7 +42,7 @@ pub fn tables(scenario: &Scenario, lines: &[Line]) -> String {
     text
 }
 
-/// The runtime of this line without the number of tasks that may stand at its end, and that.
+/// Splits the runtime of this line into the place and the number of tasks, if it ends with one.
 fn place(line: &Line) -> (&'static str, Option<&'static str>) {
     let parts = line.runtime.rsplit_once(", ");
     let tasks = |load: &'static str| {
@@ -59,7 +60,7 @@ fn table(lines: &[Line]) -> String {
     let most = measured.max_by_key(|figures| figures.len());
     let mut names: Vec<&str> = most.into_iter().flatten().map(|(name, _)| *name).collect();
     if names.is_empty() {
-        // No figure at all; there must be room to say why.
+        // Without any figure there must be room for the reason.
         names.push("");
     }
     let by_tasks = lines.iter().any(|line| place(line).1.is_some());
@@ -113,7 +114,7 @@ fn ratios<'a>(lines: &[Line], names: &[&'a str], sql: bool) -> Vec<Ratio<'a>> {
     ratios
 }
 
-/// Three digits that matter, or nothing.
+/// Formats a value with three significant digits.
 pub fn cell(value: Option<f64>) -> String {
     match value {
         None => String::new(),
@@ -124,7 +125,8 @@ pub fn cell(value: Option<f64>) -> String {
     }
 }
 
-/// Rows of equal length, the first of them the header, as a table that is also legible as it is.
+/// Formats rows of equal length as a table that is also legible as plain text. The first row is the
+/// header.
 pub fn markdown(rows: &[Vec<String>]) -> String {
     let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max();
     let widths: Vec<usize> = (0..rows[0].len()).filter_map(width).collect();

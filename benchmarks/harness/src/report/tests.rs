@@ -1,4 +1,4 @@
-//! Tables, dates and marks, on a handful of lines.
+//! Tables, dates and marks, on a few lines of results.
 
 use super::document::between_marks;
 use super::machine::date;

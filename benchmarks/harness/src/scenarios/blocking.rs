@@ -1,4 +1,5 @@
-//! S11: callers that are threads, not tasks. Pools without a way for them are driven by `block_on`.
+//! S11: callers that are threads, not tasks. Pools without a blocking call are driven by
+//! `block_on`.
 
 use std::hint::black_box;
 use std::sync::Barrier;
@@ -13,9 +14,9 @@ use crate::scenarios::trips::{Took, fill};
 
 const SIZE: usize = 16;
 
-/// So many trips by each of so many threads.
+/// Plays so many trips by each of so many threads.
 pub fn round<P: Peer>(threads: usize, trips: u32) -> Took {
-    // For what a pool does besides; the callers are not its threads.
+    // For the pool's own tasks. The callers are not its threads.
     let runtime = Builder::new_multi_thread()
         .worker_threads(1)
         .enable_time()
@@ -26,7 +27,7 @@ pub fn round<P: Peer>(threads: usize, trips: u32) -> Took {
         fill(&pool, SIZE).await;
         pool
     });
-    // They begin together, and live until all is read.
+    // The callers begin together, and live until all results are read.
     let (ready, done) = (Barrier::new(threads + 1), Barrier::new(threads + 1));
     let took = thread::scope(|scope| {
         for number in 0..threads {
@@ -34,7 +35,7 @@ pub fn round<P: Peer>(threads: usize, trips: u32) -> Took {
             let (ready, done) = (&ready, &done);
             scope.spawn(move || {
                 keep_to(number);
-                // Some give back in a task.
+                // Some pools give back in a task.
                 let _entered = handle.enter();
                 ready.wait();
                 for _ in 0..trips {

@@ -1,4 +1,5 @@
-//! S9 and S10: an empty pool whose connects take 50 ms. Five hundred come at once; or one comes who never waits longer than 10 ms.
+//! S9 and S10: an empty pool whose connects take 50 ms. In S9 500 tasks come at once. In S10 one
+//! task comes that never waits longer than 10 ms.
 
 use std::time::Duration;
 
@@ -15,10 +16,10 @@ const TASKS: usize = 500;
 const SIZE: usize = 10;
 const CONNECT: Duration = Duration::from_millis(50);
 const PATIENCE: Duration = Duration::from_millis(10);
-/// Who gave up so often will never succeed.
+/// A task that gave up so often will never succeed.
 const ATTEMPTS: usize = 20;
 
-/// S9: until all were served.
+/// S9: measures until all tasks were served.
 pub fn start<P: Peer>(runtime: Runtime) -> Vec<Figure> {
     let setup = setup();
     let backend = setup.backend.clone();
@@ -42,7 +43,7 @@ pub fn start<P: Peer>(runtime: Runtime) -> Vec<Figure> {
     ]
 }
 
-/// S10: at which attempt it succeeds; infinite if never.
+/// S10: counts the attempts until one succeeds. The count is infinite if none does.
 pub fn impatient<P: Peer>(runtime: Runtime) -> Vec<Figure> {
     let setup = setup();
     let backend = setup.backend.clone();

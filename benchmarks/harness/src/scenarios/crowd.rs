@@ -1,4 +1,5 @@
-//! S4: a thousand tasks on ten resources, each held over one yield. Who is served, how often, and after which wait?
+//! S4: a thousand tasks on ten resources, each held over one yield. It measures throughput,
+//! fairness and waits.
 
 #[cfg(test)]
 mod tests;
@@ -20,10 +21,11 @@ use crate::stats::{Fairness, maximum, percentile};
 const TASKS: usize = 1_000;
 const SIZE: usize = 10;
 
-/// Of so many trips one is timed: a clock that is read twice on every trip would be a third of what is measured.
+/// Only every eighth trip is timed. Two readings of the clock on every trip would be a third of the
+/// measured time.
 const TIMED: usize = 8;
 
-/// Watches them for that long.
+/// Watches the crowd for `lasts`.
 pub fn round<P: Peer>(runtime: Runtime, lasts: Duration) -> Vec<Figure> {
     let (visits, took) = runtime.run(async move {
         let pool = P::build(&Setup::of_size(SIZE)).await;
@@ -33,14 +35,14 @@ pub fn round<P: Peer>(runtime: Runtime, lasts: Duration) -> Vec<Figure> {
     figures(&visits, took)
 }
 
-/// What one task did.
+/// The result of one task.
 struct Visit {
     trips: usize,
-    /// Of those that were timed, in seconds.
+    /// The waits of the timed trips, in seconds.
     waits: Vec<f64>,
 }
 
-/// What each task did, and how long it was watched.
+/// Returns the result of each task, and how long the crowd was watched.
 async fn watch<P: Peer>(pool: P, lasts: Duration) -> (Vec<Visit>, Duration) {
     let over = Arc::new(AtomicBool::new(false));
     let began = now();
@@ -58,10 +60,10 @@ async fn watch<P: Peer>(pool: P, lasts: Duration) -> (Vec<Visit>, Duration) {
     (visits, clock.await.expect("a clock does not panic"))
 }
 
-/// The `nth` task: they do not time the same trips.
+/// Runs the `nth` task. Tasks do not time the same trips.
 async fn visit<P: Peer>(pool: &P, nth: usize, over: &AtomicBool) -> Visit {
     let mut trips = 0;
-    // Room for all, so that a long list does not grow while others are measured.
+    // There is room for all, so that a long list does not grow while other tasks are measured.
     let mut waits = Vec::with_capacity(4_096 / TIMED);
     loop {
         let asked = (trips + nth).is_multiple_of(TIMED).then(now);

@@ -1,9 +1,10 @@
-//! S15: does a trip cost more in a larger pool, with more of it out, with more pools, or with a longer line?
+//! S15: whether a trip costs more in a larger pool, with more of it out, with more pools, or with a
+//! longer queue.
 
-pub mod line;
 pub mod opening;
 pub mod patterns;
 pub mod pools;
+pub mod queue;
 #[cfg(test)]
 mod tests;
 
@@ -19,13 +20,13 @@ use crate::runtime::Runtime;
 use crate::scenarios::{LIMIT, only};
 use crate::stats::median;
 
-/// What is typed.
+/// The name on the command line.
 pub const NAME: &str = "S15";
 
 /// The pool that has goals here.
 pub const SUBJECT: &str = "cenote";
 
-/// A table of all is too wide to be read, so these take part.
+/// A table of all pools is too wide to be read, so only these take part.
 pub const TAKE_PART: [&str; 6] = [
     SUBJECT,
     "deadpool",
@@ -35,19 +36,19 @@ pub const TAKE_PART: [&str; 6] = [
     "floor: Mutex<VecDeque>",
 ];
 
-/// A pool of that size, with so much of it out.
+/// A pool size, and the part of the pool that is out.
 #[derive(Clone, Copy, Debug)]
 pub struct Point {
-    /// Of the pool.
+    /// The size of the pool.
     pub size: usize,
-    /// That is out all the time.
+    /// The part that is out all the time.
     pub percent: usize,
-    /// In the results.
+    /// The name in the results.
     pub name: &'static str,
 }
 
 impl Point {
-    /// How many are out. Each task needs one more.
+    /// Returns how many resources are out. Each task needs one more.
     pub fn out(self, tasks: usize) -> usize {
         (self.size * self.percent / 100).min(self.size - tasks)
     }
@@ -62,7 +63,7 @@ macro_rules! points {
         },)*)*]
     };
     ($runtime:literal) => {
-        // Of ten, 99 % are as many as 90 %.
+        // In a pool of ten, 99 % are as many as 90 %.
         points!($runtime,
             10: 0 50 90;
             100: 0 50 90 99;
@@ -72,13 +73,13 @@ macro_rules! points {
     };
 }
 
-/// By runtime.
+/// The points of each runtime.
 pub const POINTS: [(Runtime, [Point; 15]); 2] = [
     (Runtime::CurrentThread, points!("current-thread")),
     (Runtime::TwoWorkers, points!("2 workers")),
 ];
 
-/// Pools that are used in turn by one thread.
+/// Numbers of pools that one thread uses in turn.
 pub const POOLS: [(usize, &str); 5] = [
     (1, "1 pool"),
     (10, "10 pools"),
@@ -87,8 +88,8 @@ pub const POOLS: [(usize, &str); 5] = [
     (10_000, "10000 pools"),
 ];
 
-/// Waiters in line, by runtime.
-pub const LINES: [(Runtime, [(usize, &str); 4]); 2] = [
+/// Numbers of queued waiters, by runtime.
+pub const QUEUES: [(Runtime, [(usize, &str); 4]); 2] = [
     (
         Runtime::CurrentThread,
         [
@@ -109,34 +110,34 @@ pub const LINES: [(Runtime, [(usize, &str); 4]); 2] = [
     ),
 ];
 
-/// Of the part that opens.
+/// The name of the part that opens resources.
 pub const OPENING: &str = "opening";
 
-/// What a pool can be asked here.
+/// The rounds of a pool in this scenario.
 #[derive(Clone, Copy, Debug)]
 pub struct Rounds {
-    /// Trips of all patterns.
+    /// Trips in all patterns.
     pub patterns: fn(Runtime, Point, Duration) -> Vec<Stretch>,
     /// Trips on so many pools in turn.
     pub pools: fn(usize, Duration) -> Vec<Stretch>,
     /// Trips by so many waiters.
-    pub line: fn(Runtime, usize, usize) -> Vec<Figure>,
+    pub queue: fn(Runtime, usize, usize) -> Vec<Figure>,
     /// Opens, one after another.
     pub opening: fn() -> Vec<Figure>,
 }
 
-/// Trips for some time.
+/// The result of trips for some time.
 #[derive(Clone, Copy, Debug)]
 pub struct Stretch {
     /// The pattern.
     pub name: &'static str,
-    /// Per trip.
+    /// Nanoseconds per trip.
     pub nanos: f64,
-    /// The part of its time for which its threads were kept from running.
+    /// The part of its time for which its threads waited for a processor.
     pub noise: f64,
 }
 
-/// All parts.
+/// Measures all parts.
 pub(super) fn lines(scenario: &'static str, all: &[Contender], effort: Effort) -> Vec<Line> {
     let mut all = only(all, |kind| kind != Kind::Blocking);
     all.retain(|contender| TAKE_PART.contains(&contender.name));
@@ -163,15 +164,16 @@ pub(super) fn lines(scenario: &'static str, all: &[Contender], effort: Effort) -
         ));
     }
     let mut waiting = only(&all, Kind::waits);
-    for (runtime, lengths) in LINES {
+    for (runtime, lengths) in QUEUES {
         for (waiters, name) in lengths {
             let part = (scenario, name);
-            let trips = effort.growth_trips();
-            let more = medians(part, &waiting, effort.growth_lines(), |it| {
-                let round = it.growth.line;
+            let trips = effort.queue_trips();
+            let more = medians(part, &waiting, effort.queue_rounds(), |it| {
+                let round = it.growth.queue;
                 Box::new(move || round(runtime, waiters, trips))
             });
-            // A pool that hangs in a short line hangs in a long one too, and each takes its time.
+            // A pool that hangs in a short queue hangs in a long one too, and each hang takes its
+            // time.
             waiting.retain(|it| {
                 !more
                     .iter()
@@ -180,7 +182,7 @@ pub(super) fn lines(scenario: &'static str, all: &[Contender], effort: Effort) -
             lines.extend(more);
         }
     }
-    let pools = only(&all, |kind| kind == Kind::Pool);
+    let pools = only(&all, Kind::is_pool);
     let opened = medians((scenario, OPENING), &pools, effort.long_rounds(), |it| {
         Box::new(it.growth.opening)
     });
@@ -190,7 +192,7 @@ pub(super) fn lines(scenario: &'static str, all: &[Contender], effort: Effort) -
 
 type Play<T> = Box<dyn FnOnce() -> Vec<T> + Send>;
 
-/// Rounds of which the quiet ones count. Where most were noisy, all are played again.
+/// Plays rounds of which only the quiet ones count. If most were noisy, all are played again.
 fn stretches(
     part: (&'static str, &'static str),
     contenders: &[Contender],
@@ -225,7 +227,7 @@ fn is_noisy(played: &[Vec<Stretch>]) -> bool {
     2 * played.iter().filter(is_quiet).count() < played.len()
 }
 
-/// Rounds that all count.
+/// Plays rounds that all count.
 fn medians(
     part: (&'static str, &'static str),
     contenders: &[Contender],
@@ -256,7 +258,7 @@ fn named(
     lines.collect()
 }
 
-/// The median of the quiet stretches; if there are few, of the quietest quarter.
+/// Returns the median of the quiet stretches. If there are few, it is that of the quietest quarter.
 fn quiet_nanos(mut stretches: Vec<Stretch>) -> f64 {
     stretches.sort_by(|one, other| one.noise.total_cmp(&other.noise));
     let quiet = stretches.iter().filter(|stretch| stretch.noise <= QUIET);

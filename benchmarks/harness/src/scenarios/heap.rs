@@ -15,12 +15,12 @@ const SIZE: usize = 10;
 const POOLS: usize = 1_000;
 const TRIPS: u32 = 1_000;
 
-/// What the process has allocated so far.
+/// The allocations of the process so far.
 #[derive(Clone, Copy, Debug)]
 pub struct Allocated {
     /// Bytes that are in use.
     pub bytes: usize,
-    /// How often memory was asked for.
+    /// How often the process asked for memory.
     pub times: usize,
 }
 
@@ -33,13 +33,13 @@ pub const CROWD: [&str; 1] = ["allocations per trip"];
 /// The figures of [`many`].
 pub const MANY: [&str; 3] = ["KiB per pool", "threads", "idle cpu %"];
 
-/// Who counts it.
+/// Reads the counting allocator.
 pub type Meter = fn() -> Allocated;
 
 /// S8: the heap of an idle pool of ten, and how often a trip of one task allocates.
 pub fn idle<P: Peer>(meter: Meter) -> Vec<Figure> {
     Runtime::CurrentThread.run(async move {
-        // The first pool of a process may make what all share.
+        // The first pool of a process may allocate what all pools share.
         let _first = filled::<P>().await;
         let before = meter();
         let second = filled::<P>().await;
@@ -69,7 +69,8 @@ pub fn crowd<P: Peer>(meter: Meter) -> Vec<Figure> {
     })
 }
 
-/// Twice as many trips make twice as many allocations, but for those that begin and end a round.
+/// Returns the allocations per trip. The difference of two rounds leaves out the allocations that
+/// begin and end a round.
 async fn per_trip<P: Peer>(pool: &P, load: Load, meter: Meter) -> f64 {
     play(pool, load, TRIPS).await;
     let start = meter().times;
@@ -78,7 +79,7 @@ async fn per_trip<P: Peer>(pool: &P, load: Load, meter: Meter) -> f64 {
     play(pool, load, 2 * TRIPS).await;
     let end = meter().times;
     let more = (end - middle) as f64 - (middle - start) as f64;
-    // A round may end with fewer than the one before.
+    // A longer round may end with fewer allocations than the one before.
     more.max(0.0) / f64::from(TRIPS) / load.tasks as f64
 }
 

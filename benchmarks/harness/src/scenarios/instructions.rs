@@ -1,4 +1,4 @@
-//! S7: instructions per trip, counted by callgrind. They repeat, whatever else the machine does.
+//! S7: instructions per trip, counted by callgrind. The load of the machine does not change them.
 
 use std::env;
 use std::process::Command;
@@ -8,20 +8,23 @@ use crate::bounded::Trouble;
 use crate::child;
 use crate::contender::Contender;
 
-/// So many that how it begins does not count.
+/// So many that the start of the process does not count.
 const TRIPS: u32 = 40_000;
 
-/// Under callgrind everything is fifty times slower.
+/// Under callgrind everything is about fifty times slower.
 const LIMIT: Duration = Duration::from_secs(120);
 
-/// Under callgrind threads take turns, and one that a pool counts on may come late. The best of some tries is the trip as it is.
+/// Under callgrind threads take turns, and a thread of a pool may come late. The best of several
+/// tries is the trip itself.
 const TRIES: usize = 3;
 
-/// What the gate lets cenote use for one trip, some more than it needs. Two readings of the coarse clock and the question whether the
-/// resource is broken, before each loan, are a quarter of it. Lower it when the trip gets cheaper.
+/// The gate's limit for cenote, a little more than one trip needs. A quarter of it pays for two
+/// readings of the coarse clock and for the question whether the resource is broken. Lower it when
+/// the trip gets cheaper.
 pub const GUARD: f64 = 340.0;
 
-/// Of one trip, as in S1: a process that makes them, less one that makes none.
+/// Returns the instructions of one trip as in S1: those of a process that makes trips, less those
+/// of a process that makes none.
 pub fn per_trip(contender: &Contender) -> Result<f64, Trouble> {
     let none = count(contender, 0)?;
     let mut least = u64::MAX;
@@ -31,7 +34,7 @@ pub fn per_trip(contender: &Contender) -> Result<f64, Trouble> {
     Ok(least as f64 / f64::from(TRIPS))
 }
 
-/// Whether there is a callgrind. If not, what to do.
+/// Returns whether callgrind is installed. The error says what to do.
 pub fn available() -> Result<(), String> {
     let found = child::run(Command::new("valgrind").arg("--version"), LIMIT);
     found.map(drop).map_err(|_| {
@@ -58,7 +61,7 @@ fn count(contender: &Contender, trips: u32) -> Result<u64, Trouble> {
     collected(&said).ok_or_else(|| Trouble::Fails("callgrind did not say what it collected".into()))
 }
 
-/// Callgrind says `==123== Collected : 456`.
+/// Reads a line of callgrind such as `==123== Collected : 456`.
 fn collected(said: &str) -> Option<u64> {
     let mut lines = said.lines().filter(|line| line.contains("Collected"));
     lines.next()?.rsplit(':').next()?.trim().parse().ok()

@@ -1,4 +1,4 @@
-//! The scenarios by name, and who takes part in which.
+//! The scenarios by name, and the pools that take part in each.
 
 pub mod blocking;
 pub mod cold;
@@ -21,37 +21,38 @@ use crate::child;
 use crate::contender::Contender;
 use crate::effort::Effort;
 use crate::peer::Kind;
+use crate::processes;
 use crate::progress::Progress;
-use crate::results::Line;
+use crate::results::{Figure, Line};
 use crate::rounds::{Figures, Part, nanos_per_trip, repeated};
 use crate::runtime::Runtime;
 use crate::stats::{maximum, median};
 
 use trips::{Load, Pause};
 
-/// The longest round takes a second or two; one that takes this long will never end.
+/// The longest round takes a second or two, so one that takes this long will never end.
 const LIMIT: Duration = Duration::from_secs(20);
 
-/// The lines, or why nothing could be measured.
+/// The results, or why nothing could be measured.
 pub type Measured = Result<Vec<Line>, String>;
 
 /// One scenario.
 #[derive(Clone, Copy, Debug)]
 pub struct Scenario {
-    /// What is typed.
+    /// The name on the command line.
     pub name: &'static str,
-    /// What it is, in one line.
+    /// A description in one line.
     pub what: &'static str,
-    /// Measures it.
+    /// Measures the scenario.
     pub run: fn(&'static str, &[Contender], Effort) -> Measured,
 }
 
-/// In order.
+/// All scenarios in order.
 pub const ALL: &[Scenario] = &[
     Scenario {
         name: "S1",
         what: "one task, 16 idle",
-        run: |name, all, effort| Ok(trips(name, all, effort, 1, 16, Pause::Never)),
+        run: |name, all, effort| in_processes(name, all, effort, 1),
     },
     Scenario {
         name: "S2",
@@ -61,7 +62,7 @@ pub const ALL: &[Scenario] = &[
     Scenario {
         name: "S2b",
         what: "16 tasks on 16, no yield: all workers hammer the pool",
-        run: |name, all, effort| Ok(trips(name, all, effort, 16, 16, Pause::Never)),
+        run: |name, all, effort| in_processes(name, all, effort, 16),
     },
     Scenario {
         name: "S3",
@@ -72,51 +73,30 @@ pub const ALL: &[Scenario] = &[
         name: "S4",
         what: "1,000 tasks on 10, a yield while holding: throughput, waits, fairness",
         run: |name, all, effort| {
-            let waiting = only(all, Kind::waits);
-            Ok(on_both(
-                name,
-                &waiting,
-                effort.long_rounds(),
-                median,
-                |it, runtime, _| {
-                    let (round, watch) = (it.crowd, effort.watch());
-                    Box::new(move || round(runtime, watch))
-                },
-            ))
+            let (all, rounds) = (only(all, Kind::waits), effort.long_rounds());
+            Ok(on_both(name, &all, rounds, median, |it, runtime, _| {
+                let (round, watch) = (it.crowd, effort.watch());
+                Box::new(move || round(runtime, watch))
+            }))
         },
     },
     Scenario {
         name: "S5",
         what: "1,000 acquires at once on an exhausted pool, given up after 1 ms",
         run: |name, all, effort| {
-            let waiting = only(all, Kind::waits);
-            Ok(on_both(
-                name,
-                &waiting,
-                5 * effort.rounds(),
-                median,
-                |it, runtime, _| {
-                    let round = it.timeouts;
-                    Box::new(move || round(runtime))
-                },
-            ))
+            let all = only(all, Kind::waits);
+            Ok(medians(name, &all, 5 * effort.rounds(), |it| it.timeouts))
         },
     },
     Scenario {
         name: "S6",
         what: "a storm of cancelled acquires, 64 tasks on 8; the worst of all storms",
         run: |name, all, effort| {
-            let pools = only(all, |kind| kind == Kind::Pool);
-            Ok(on_both(
-                name,
-                &pools,
-                effort.long_rounds(),
-                maximum,
-                |it, runtime, turn| {
-                    let (round, seed) = (it.storm, effort.seed + turn as u64);
-                    Box::new(move || round(runtime, seed))
-                },
-            ))
+            let (all, rounds) = (only(all, Kind::is_pool), effort.long_rounds());
+            Ok(on_both(name, &all, rounds, maximum, |it, runtime, turn| {
+                let (round, seed) = (it.storm, effort.seed + turn as u64);
+                Box::new(move || round(runtime, seed))
+            }))
         },
     },
     Scenario {
@@ -129,10 +109,10 @@ pub const ALL: &[Scenario] = &[
         what: "heap of an idle pool of 10, allocations per trip",
         run: |name, all, _| {
             let waiting = only(all, Kind::waits);
-            let mut lines = counted((name, "one task"), all, "idle", &heap::IDLE, Duration::ZERO);
-            let part = (name, "64 tasks on 8");
+            let (alone, crowd) = ((name, "one task"), (name, "64 tasks on 8"));
+            let mut lines = counted(alone, all, "idle", &heap::IDLE, Duration::ZERO);
             lines.extend(counted(
-                part,
+                crowd,
                 &waiting,
                 "crowd",
                 &heap::CROWD,
@@ -145,39 +125,21 @@ pub const ALL: &[Scenario] = &[
         name: "S9",
         what: "500 tasks at once on an empty pool of 10, a connect takes 50 ms",
         run: |name, all, effort| {
-            let pools = only(all, |kind| kind == Kind::Pool);
-            Ok(on_both(
-                name,
-                &pools,
-                effort.long_rounds(),
-                median,
-                |it, runtime, _| {
-                    let round = it.cold;
-                    Box::new(move || round(runtime))
-                },
-            ))
+            let all = only(all, Kind::is_pool);
+            Ok(medians(name, &all, effort.long_rounds(), |it| it.cold))
         },
     },
     Scenario {
         name: "S10",
         what: "a caller gives up after 10 ms of a 50 ms connect, and tries again",
         run: |name, all, effort| {
-            let pools = only(all, |kind| kind == Kind::Pool);
-            Ok(on_both(
-                name,
-                &pools,
-                effort.long_rounds(),
-                median,
-                |it, runtime, _| {
-                    let round = it.impatient;
-                    Box::new(move || round(runtime))
-                },
-            ))
+            let all = only(all, Kind::is_pool);
+            Ok(medians(name, &all, effort.long_rounds(), |it| it.impatient))
         },
     },
     Scenario {
         name: "S11",
-        what: "blocking callers, 16 idle; pools without a way for them by `block_on`",
+        what: "blocking callers, 16 idle; pools without a blocking call by `block_on`",
         run: |name, all, effort| Ok(blocking_callers(name, all, effort)),
     },
     Scenario {
@@ -185,13 +147,8 @@ pub const ALL: &[Scenario] = &[
         what: "1,000 pools of 10, all idle",
         run: |name, all, effort| {
             let pools = only(all, |kind| matches!(kind, Kind::Pool | Kind::Blocking));
-            Ok(counted(
-                (name, "current-thread"),
-                &pools,
-                "many",
-                &heap::MANY,
-                effort.watch(),
-            ))
+            let part = (name, Runtime::CurrentThread.name());
+            Ok(counted(part, &pools, "many", &heap::MANY, effort.watch()))
         },
     },
     #[cfg(feature = "peers")]
@@ -202,7 +159,7 @@ pub const ALL: &[Scenario] = &[
     },
     Scenario {
         name: growth::NAME,
-        what: "trips in pools, lines and numbers of pools that grow",
+        what: "trips in pools, queues and numbers of pools that grow",
         run: |name, all, effort| Ok(growth::lines(name, all, effort)),
     },
 ];
@@ -210,6 +167,19 @@ pub const ALL: &[Scenario] = &[
 fn only(all: &[Contender], takes_part: fn(Kind) -> bool) -> Vec<Contender> {
     let all = all.iter().filter(|contender| takes_part(contender.kind));
     all.copied().collect()
+}
+
+/// Measures trips on 16 resources without a yield, as the median of several processes.
+fn in_processes(
+    scenario: &'static str,
+    all: &[Contender],
+    effort: Effort,
+    tasks: usize,
+) -> Measured {
+    if effort.is_share {
+        return Ok(trips(scenario, all, effort, tasks, 16, Pause::Never));
+    }
+    processes::medians(scenario, all, effort)
 }
 
 fn trips(
@@ -263,6 +233,21 @@ fn on_both(
     lines
 }
 
+type OnRuntime = fn(Runtime) -> Vec<Figure>;
+
+/// Plays rounds that need nothing but a runtime, and takes the median of each figure.
+fn medians(
+    scenario: &'static str,
+    contenders: &[Contender],
+    rounds: usize,
+    round: fn(&Contender) -> OnRuntime,
+) -> Vec<Line> {
+    on_both(scenario, contenders, rounds, median, |it, runtime, _| {
+        let round = round(it);
+        Box::new(move || round(runtime))
+    })
+}
+
 fn blocking_callers(scenario: &'static str, all: &[Contender], effort: Effort) -> Vec<Line> {
     let contenders = only(all, |kind| matches!(kind, Kind::Pool | Kind::Blocking));
     let mut lines = Vec::new();
@@ -296,7 +281,7 @@ fn instructions(scenario: &'static str, all: &[Contender], _: Effort) -> Result<
     Ok(lines.collect())
 }
 
-/// In a process for each, with an allocator that counts.
+/// Measures each pool in a process of its own with a counting allocator.
 fn counted(
     (scenario, runtime): (&'static str, &'static str),
     contenders: &[Contender],

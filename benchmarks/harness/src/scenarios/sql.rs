@@ -12,10 +12,10 @@ use crate::scenarios::LIMIT;
 use crate::sql::{Database, Entry, Home, Load, Work};
 use crate::stats::{maximum, median, minimum};
 
-/// What is done where, by how many, and how that is called.
+/// The work, the number of tasks, and the name of the part.
 type Part = (Work, usize, &'static str);
 
-/// By how many at once, in words as well.
+/// Makes a part for each number of tasks.
 macro_rules! parts {
     ($database:literal) => {
         [
@@ -40,7 +40,8 @@ const PARTS: [(Database, [Part; 8]); 2] = [
     (Database::Sqlite, parts!("SQLite")),
 ];
 
-/// All parts, by whoever knows the database. One that cannot be had is a trouble of each line, not the end of the run.
+/// Measures all parts, with the pools that support the database. If a database is missing, each
+/// line says so and the run goes on.
 pub(super) fn lines(scenario: &'static str, all: &[Contender], effort: Effort) -> Vec<Line> {
     let mut lines = Vec::new();
     for (database, parts) in PARTS {
@@ -99,7 +100,7 @@ fn play(
     figures.collect()
 }
 
-/// The median of each figure, and how far the rounds lie apart in the first of them.
+/// Returns the median of each figure, and how far apart the rounds are in the first one.
 fn with_spread(played: &[Vec<Figure>]) -> Vec<Figure> {
     let mut figures = combined(played, median);
     let first: Vec<f64> = played.iter().map(|round| round[0].1).collect();

@@ -1,6 +1,6 @@
-//! S6: a storm of cancellations: acquires are dropped after a few polls or a moment, whatever they were about to get. Those who wait
-//! patiently beside them must be served once it is over, every slot must still be there, and at no time may there have been more resources
-//! than slots.
+//! S6: a storm of cancellations. Tasks drop acquires after a few polls or a moment, whatever they
+//! were about to get. Patient waiters beside them must be served after the storm. Every slot must
+//! still be there. At no time may there be more resources than slots.
 
 #[cfg(test)]
 mod tests;
@@ -20,19 +20,19 @@ const TASKS: u64 = 64;
 const TURNS: usize = 200;
 const SIZE: usize = 8;
 const CONNECT: Duration = Duration::from_millis(1);
-/// Who never cancel.
+/// How many tasks never cancel.
 const PATIENT: usize = 8;
-/// Before they come.
+/// The time before the patient tasks come.
 const LULL: Duration = Duration::from_millis(5);
-/// For all that was cut off to land.
+/// The time for work that was cut off to end.
 const CALM: Duration = Duration::from_millis(50);
-/// After this a slot is lost, and a waiter is stuck.
+/// After this long a slot is lost, or a waiter is stuck.
 const LOST: Duration = Duration::from_secs(1);
 
-/// What must be zero.
+/// Counts that must be zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Verdict {
-    /// Slots that nobody can acquire any more.
+    /// Slots that cannot be acquired any more.
     pub lost: usize,
     /// Waiters that are never served, though the pool is idle.
     pub stuck: usize,
@@ -40,7 +40,7 @@ pub struct Verdict {
     pub over: usize,
 }
 
-/// One storm.
+/// Plays one storm.
 pub fn round<P: Peer>(runtime: Runtime, seed: u64) -> Vec<Figure> {
     let backend = Backend::new(CONNECT);
     let setup = Setup {
@@ -74,7 +74,7 @@ async fn weather<P: Peer>(setup: Setup, seed: u64) -> Verdict {
     }
 }
 
-/// Acquires that are cut short, and leases that are held over a few yields.
+/// Cuts acquires short, and holds leases over a few yields.
 async fn rage<P: Peer>(pool: P, mut random: fastrand::Rng) {
     for _ in 0..TURNS {
         let patience = random.usize(..4);
@@ -101,7 +101,7 @@ async fn yields(count: usize) {
 }
 
 async fn wait<P: Peer>(pool: P) {
-    // What comes before is cut off in the middle of a connect, too.
+    // Acquires before this are also cut off in the middle of a connect.
     sleep(LULL).await;
     for _ in 0..TURNS {
         let guard = pool.acquire().await;

@@ -1,4 +1,5 @@
-//! S5: a thousand acquires at once on an exhausted pool, each with a limit of one millisecond. What does giving up cost, and how late is it?
+//! S5: a thousand acquires at once on an exhausted pool, each with a limit of one millisecond. It
+//! measures the cost of a timeout, and how late it is.
 
 use std::time::Duration;
 
@@ -12,7 +13,7 @@ const TASKS: usize = 1_000;
 const SIZE: usize = 4;
 const LIMIT: Duration = Duration::from_millis(1);
 
-/// One such thousand. Panics if one of them is served.
+/// Plays one thousand of them. Panics if one of them is served.
 pub fn round<P: Peer>(runtime: Runtime) -> Vec<Figure> {
     runtime.run(async move {
         let setup = Setup {
@@ -22,7 +23,7 @@ pub fn round<P: Peer>(runtime: Runtime) -> Vec<Figure> {
         let pool = P::build(&setup).await;
         let mut held = Vec::with_capacity(SIZE);
         while held.len() < SIZE {
-            // The limit of the whole pool may hit us too, on a busy machine.
+            // On a busy machine the limit of the whole pool may end this acquire too.
             held.extend(pool.acquire_within(LIMIT).await);
         }
 
@@ -38,7 +39,7 @@ pub fn round<P: Peer>(runtime: Runtime) -> Vec<Figure> {
     })
 }
 
-/// How late each of them was, in milliseconds.
+/// Returns how late each of them was, in milliseconds.
 async fn all_give_up<P: Peer>(pool: &P) -> Vec<f64> {
     let callers = (0..TASKS).map(|_| -> Work<f64> {
         let pool = pool.clone();

@@ -1,4 +1,4 @@
-//! The scenarios that count trips: acquire and give back, over and over, by one task or by many.
+//! The scenarios that count trips. A trip acquires a resource and gives it back.
 
 use std::hint::black_box;
 use std::time::Duration;
@@ -10,40 +10,40 @@ use crate::clock::{kept_waiting, now, processor_time};
 use crate::peer::{Peer, Setup};
 use crate::runtime::Runtime;
 
-/// How many do what.
+/// The size of the pool, and what its tasks do.
 #[derive(Clone, Copy, Debug)]
 pub struct Load {
-    /// Of the pool.
+    /// The size of the pool.
     pub size: usize,
-    /// That use it at once.
+    /// How many tasks use it at the same time.
     pub tasks: usize,
-    /// When they let others run.
+    /// When a task lets other tasks run.
     pub pause: Pause,
 }
 
-/// When a task lets others run.
+/// When a task lets other tasks run.
 #[derive(Clone, Copy, Debug)]
 pub enum Pause {
     /// Only when it must wait.
     Never,
-    /// After every eighth trip, with nothing in hand.
+    /// After every eighth trip, holding nothing.
     NowAndThen,
-    /// On every trip, resource in hand.
+    /// On every trip, while it holds the resource.
     Holding,
 }
 
-/// What a round took.
+/// The time of a round.
 #[derive(Clone, Copy, Debug)]
 pub struct Took {
-    /// On the wall.
+    /// Wall time.
     pub wall: Duration,
-    /// Of the processors.
+    /// Processor time.
     pub processors: Duration,
-    /// Ready to run, while others ran.
+    /// How long its threads were ready to run while other threads ran.
     pub kept_waiting: Duration,
 }
 
-/// So many trips by each task on a new pool, everything warm; what they took together.
+/// Plays so many trips by each task on a new, warm pool, and returns the time of all together.
 pub fn round<P: Peer>(runtime: Runtime, load: Load, trips: u32) -> Took {
     runtime.run(async move {
         let pool = P::build(&Setup::of_size(load.size)).await;
@@ -54,7 +54,7 @@ pub fn round<P: Peer>(runtime: Runtime, load: Load, trips: u32) -> Took {
         let (waited, used, started) = (kept_waiting(), processor_time(), now());
         play(&pool, load, trips).await;
         let (wall, processors) = (started.elapsed(), processor_time() - used);
-        // A worker that is still kept from running is counted only once it runs.
+        // The system counts the wait of a thread only when the thread runs again.
         runtime.wake_all().await;
         Took {
             wall,
@@ -66,7 +66,8 @@ pub fn round<P: Peer>(runtime: Runtime, load: Load, trips: u32) -> Took {
     })
 }
 
-/// S7: nothing but the trips of S1 on a warm pool, so that whoever counts its instructions counts theirs.
+/// S7: plays only the trips of S1 on a warm pool, so that a tool that counts its instructions
+/// counts those of the trips.
 pub fn bare<P: Peer>(trips: u32) {
     Runtime::CurrentThread.run(async move {
         let pool = P::build(&Setup::of_size(16)).await;
@@ -76,7 +77,7 @@ pub fn bare<P: Peer>(trips: u32) {
     });
 }
 
-/// Opens all there can be, and leaves them idle.
+/// Opens as many resources as the pool may, and leaves them idle.
 pub async fn fill<P: Peer>(pool: &P, size: usize) {
     let mut guards = Vec::with_capacity(size);
     for _ in 0..size {
@@ -87,7 +88,7 @@ pub async fn fill<P: Peer>(pool: &P, size: usize) {
     sleep(Duration::from_millis(1)).await;
 }
 
-/// So many trips by each task.
+/// Plays so many trips by each task.
 pub async fn play<P: Peer>(pool: &P, load: Load, trips: u32) {
     if load.tasks == 1 {
         return travel(pool, load.pause, trips).await;

@@ -1,4 +1,5 @@
-//! Where the table is: in a schema of its own on a real server, or in a file. Dropped, it leaves nothing behind.
+//! The place of the table: a schema of its own on a real server, or a file. Dropping it leaves
+//! nothing behind.
 
 use std::process;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -11,19 +12,19 @@ use tokio::runtime::Builder;
 use super::statements::{CREATE, FILL};
 use super::{Database, peers};
 
-/// A database with the table, and how it is reached.
+/// A database with the table, and its URL.
 #[derive(Debug)]
 pub struct Home {
     url: String,
-    /// To be dropped at the end.
+    /// Dropped at the end.
     schema: Option<String>,
-    /// Kept only to live as long as the table.
+    /// Lives as long as the table.
     _server: Option<Found>,
     _folder: Option<TempDir>,
 }
 
 impl Home {
-    /// Makes the table. Must not be called in a runtime.
+    /// Makes the table. It must not be called in a runtime.
     pub fn make(database: Database) -> Result<Self, String> {
         match database {
             Database::Postgres => Self::on_postgres(),
@@ -31,12 +32,12 @@ impl Home {
         }
     }
 
-    /// For all pools alike.
+    /// Returns the URL, which is the same for all pools.
     pub fn url(&self) -> &str {
         &self.url
     }
 
-    /// No TLS; and no waiting for the disk, which would hide the pool.
+    /// The URL turns TLS off, and the wait for the disk, which would hide the pool.
     fn on_postgres() -> Result<Self, String> {
         static SCHEMAS: AtomicU32 = AtomicU32::new(1);
         let server = cenote_servers::postgres::find().map_err(|error| error.to_string())?;
@@ -85,7 +86,7 @@ impl Home {
 }
 
 impl Home {
-    /// A file goes with its folder; a schema must be dropped.
+    /// Drops a schema. A file goes with its folder.
     pub(super) fn clear(&mut self) {
         let Some(schema) = self.schema.take() else {
             return;

@@ -1,4 +1,4 @@
-//! What a pool of database connections must be able to do to take part in S13, and what its tasks do with it.
+//! The trait of a pool of database connections for S13, and the work of its tasks.
 
 mod home;
 mod peers;
@@ -15,18 +15,20 @@ pub use home::Home;
 pub use peers::{DEADPOOL, SQLX, sqlite_options};
 pub use round::round;
 
-/// As many connections has every pool.
+/// The number of connections of every pool.
 pub const SIZE: usize = 10;
 
-/// As many rows has the table.
+/// The number of rows of the table.
 pub const ROWS: i32 = 1_000;
 
-/// A pool of database connections, everything by its default but the number of connections. Panics when something fails.
+/// A pool of database connections. Everything but the number of connections is its default. Panics
+/// if something fails.
 pub trait SqlPeer: Clone + Send + Sync + 'static {
-    /// A pool of [`SIZE`] on the database of that URL: all open, all statements prepared.
+    /// Opens a pool of [`SIZE`] on the database of that URL, with all connections open and all
+    /// statements prepared.
     fn open(url: &str) -> impl Future<Output = Self> + Send;
 
-    /// `SELECT 1`, by whichever connection.
+    /// Runs `SELECT 1` on any connection.
     fn one(&self) -> impl Future<Output = ()> + Send;
 
     /// Reads that row.
@@ -39,7 +41,7 @@ pub trait SqlPeer: Clone + Send + Sync + 'static {
     fn close(&self) -> impl Future<Output = ()> + Send;
 }
 
-/// What is talked to.
+/// A database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Database {
     /// A real server, over loopback.
@@ -48,27 +50,27 @@ pub enum Database {
     Sqlite,
 }
 
-/// What tasks do, over and over.
+/// The work that tasks repeat.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Work {
     /// `SELECT 1`.
     One,
-    /// Of five, four read a row and one changes a row, any of them all.
+    /// Four of five statements read a row and one changes a row. Any row may be chosen.
     Mix,
 }
 
-/// Who does it, and for how long.
+/// The load of a round.
 #[derive(Clone, Copy, Debug)]
 pub struct Load {
-    /// What.
+    /// The work of each task.
     pub work: Work,
-    /// How many at once.
+    /// How many tasks work at the same time.
     pub tasks: usize,
-    /// How long it is watched.
+    /// How long the round lasts.
     pub lasts: Duration,
-    /// Of the rows that are used.
+    /// Seeds the choice of rows.
     pub seed: u64,
 }
 
-/// A database that a contender knows, and its round there.
+/// A database that a contender supports, and its round there.
 pub type Entry = (Database, fn(String, Load) -> Vec<Figure>);

@@ -1,5 +1,5 @@
-//! The peers that lend connections of a real driver: sqlx's own pool, which pings on every acquire and on every return, and
-//! deadpool-postgres, which asks the connection whether it is closed.
+//! The peers with connections of a real driver: sqlx's own pool, which pings on every acquire and
+//! on every return, and deadpool-postgres, which asks the connection whether it is closed.
 
 use std::str::FromStr;
 use std::time::Duration;
@@ -14,16 +14,16 @@ use super::statements::{ONE, READ, UPDATE};
 use super::{Database, Entry, SIZE, SqlPeer, round};
 use crate::{prepare_on, statements_of};
 
-/// Where sqlx's pool takes part.
+/// The rounds of sqlx's pool.
 pub const SQLX: &[Entry] = &[
     (Database::Postgres, round::<OnPostgres>),
     (Database::Sqlite, round::<OnSqlite>),
 ];
 
-/// Where deadpool-postgres does.
+/// The rounds of deadpool-postgres.
 pub const DEADPOOL: &[Entry] = &[(Database::Postgres, round::<Deadpool>)];
 
-/// The options of every connection to SQLite, for all pools alike.
+/// Returns the options of every connection to SQLite, which are the same for all pools.
 pub fn sqlite_options(url: &str) -> Result<SqliteConnectOptions, sqlx::Error> {
     Ok(SqliteConnectOptions::from_str(url)?
         .journal_mode(SqliteJournalMode::Wal)
@@ -124,7 +124,7 @@ impl SqlPeer for Deadpool {
         assert_eq!(changed.expect("an update succeeds"), 1);
     }
 
-    /// A connection ends when its client is gone.
+    /// A connection ends when its client is dropped.
     async fn close(&self) {
         self.0.close();
     }

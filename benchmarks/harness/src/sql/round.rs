@@ -1,4 +1,4 @@
-//! The measured part of S13: tasks that run statements as fast as they are answered.
+//! The measured part of S13: tasks that run one statement after another.
 
 use std::panic::resume_unwind;
 use std::time::{Duration, Instant};
@@ -14,7 +14,7 @@ use crate::stats::percentile;
 /// The figures of a round.
 const FIGURES: [&str; 5] = ["kops/s", "p50 µs", "p99 µs", "p99.9 µs", "cpu µs"];
 
-/// On a new runtime and a new pool, everything warm.
+/// Plays a round on a new runtime and a new, warm pool.
 pub fn round<P: SqlPeer>(url: String, load: Load) -> Vec<Figure> {
     run(Box::pin(async move {
         let pool = P::open(&url).await;
@@ -31,8 +31,8 @@ pub fn round<P: SqlPeer>(url: String, load: Load) -> Vec<Figure> {
     }))
 }
 
-/// Two workers on whichever processors: a server or the driver's threads need their share, and threads that a worker starts would be bound
-/// to its processor.
+/// Runs two workers on any processors. A server or the driver's threads need their share, and a
+/// thread that a pinned worker starts would be pinned to the same processor.
 fn run<T: Send + 'static>(work: runtime::Work<T>) -> T {
     let runtime = Builder::new_multi_thread()
         .worker_threads(2)
@@ -44,12 +44,13 @@ fn run<T: Send + 'static>(work: runtime::Work<T>) -> T {
     done.unwrap_or_else(|failed| resume_unwind(failed.into_panic()))
 }
 
-/// What tasks saw.
+/// The results of tasks.
 #[derive(Debug, Default)]
 struct Seen {
-    /// Answered in time.
+    /// Answers in time.
     answered: usize,
-    /// How long each answer took, wait for a connection included. Also the late ones: a task that starves shows.
+    /// How long each answer took, including the wait for a connection. Late answers count too, so
+    /// that a starving task shows.
     micros: Vec<f64>,
 }
 
@@ -91,7 +92,7 @@ async fn ask<P: SqlPeer>(pool: P, work: Work, mut random: fastrand::Rng, end: In
 }
 
 impl Seen {
-    /// What was used of the processors is shared by all answers; a server's part is not in it.
+    /// Divides the processor time among all answers. The server's processor time is not in it.
     fn figures(&self, lasts: Duration, used: Duration) -> Vec<Figure> {
         let took = |part| percentile(&self.micros, part).unwrap_or(f64::INFINITY);
         let throughput = self.answered as f64 / lasts.as_secs_f64() / 1e3;

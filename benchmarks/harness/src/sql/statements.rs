@@ -1,8 +1,9 @@
-//! The statements. All pools send the same text, prepared; those on sqlx's drivers by the same functions.
+//! The statements. All pools send the same prepared text. Pools on sqlx's drivers use the same
+//! functions.
 
-/// The cheapest.
+/// The cheapest statement.
 pub const ONE: &str = "SELECT 1";
-/// A row by its key.
+/// Reads a row by its key.
 pub const READ: &str = "SELECT amount FROM amounts WHERE id = $1";
 /// Changes a row by its key.
 pub const UPDATE: &str = "UPDATE amounts SET amount = amount + 1 WHERE id = $1";
@@ -10,7 +11,7 @@ pub const UPDATE: &str = "UPDATE amounts SET amount = amount + 1 WHERE id = $1";
 /// The table.
 pub(super) const CREATE: &str =
     "CREATE TABLE amounts (id INTEGER PRIMARY KEY, amount INTEGER NOT NULL)";
-/// Its rows: as many as [`ROWS`](super::ROWS).
+/// Inserts [`ROWS`](super::ROWS) rows.
 pub(super) const FILL: &str = "INSERT INTO amounts WITH RECURSIVE n (n) AS \
     (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < 1000) SELECT n, 0 FROM n";
 
@@ -53,7 +54,8 @@ by_driver!(
     SqliteExecutor
 );
 
-/// The three statements of a [`SqlPeer`](super::SqlPeer) whose field `0` is an executor of sqlx.
+/// Implements the three statements of a [`SqlPeer`](super::SqlPeer) whose field `0` is an executor
+/// of sqlx.
 #[macro_export]
 macro_rules! statements_of {
     ($module:ident) => {
@@ -71,7 +73,8 @@ macro_rules! statements_of {
     };
 }
 
-/// Runs each statement once on this connection, an executor of sqlx as `&mut`, so that it is prepared.
+/// Runs each statement once on this connection, an executor of sqlx as `&mut`, so that it is
+/// prepared.
 #[macro_export]
 macro_rules! prepare_on {
     ($module:ident, $connection:expr) => {

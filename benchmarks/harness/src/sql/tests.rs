@@ -1,4 +1,4 @@
-//! Each peer on a real database, for a moment; and what is left of it.
+//! Each peer on a real database for a moment, and what it leaves behind.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use tokio::runtime::Builder;
 
 use super::{DEADPOOL, Database, Home, Load, ROWS, SQLX, Work};
 
-/// More tasks than connections, so that some wait.
+/// Returns a load with more tasks than connections, so that some tasks wait.
 fn a_moment_of(work: Work) -> Load {
     Load {
         work,

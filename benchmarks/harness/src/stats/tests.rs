@@ -1,4 +1,4 @@
-//! The statistics, on values small enough to reckon by hand.
+//! The statistics, on values small enough to check by hand.
 
 use super::{Fairness, maximum, median, minimum, percentile};
 

@@ -1,8 +1,8 @@
-//! A summary that is wrong must say so.
+//! A summary with an error must say so.
 
 use super::*;
 
-/// One write, and the books of it.
+/// Returns the summary of one write that went well.
 fn summary() -> Summary {
     let mut tally = Tally::new().unwrap();
     tally.writes = 1;
@@ -22,7 +22,7 @@ fn summary() -> Summary {
 }
 
 #[test]
-fn what_went_well_is_no_error() {
+fn a_summary_without_errors_passes() {
     assert!(summary().verdict().is_ok());
 }
 
@@ -58,7 +58,7 @@ fn a_connection_that_is_not_closed_is_an_error() {
 }
 
 #[test]
-fn thousands_are_set_apart() {
+fn numbers_have_thousands_separators() {
     let shown = [0, 999, 1_000, 1_234_567].map(thousands);
 
     assert_eq!(shown, ["0", "999", "1,000", "1,234,567"]);

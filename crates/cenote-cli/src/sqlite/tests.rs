@@ -1,10 +1,10 @@
-//! What a user of a pooled connection may rely on.
+//! The promises to a user of a pooled connection.
 
 use std::cell::RefCell;
 use std::panic::resume_unwind;
 use std::sync::Arc;
 
-use cenote::{Lease, Pool, Reason};
+use cenote::{CloseReason, Lease, Pool};
 use tempfile::TempDir;
 use tokio::time::timeout;
 
@@ -13,7 +13,8 @@ use super::*;
 const SCHEMA: &str = "CREATE TABLE IF NOT EXISTS note (text TEXT)";
 const SOON: Duration = Duration::from_secs(5);
 
-/// A pool with room for one connection, so that the next user gets what the last one left.
+/// Returns a pool with room for one connection, so that the next user gets the connection of the
+/// last one.
 fn pool_of_one() -> (TempDir, Pool<SqliteManager>) {
     let folder = tempfile::tempdir().unwrap();
     let manager = SqliteManager::new(folder.path().join("test.db"), SCHEMA);
@@ -80,7 +81,7 @@ async fn a_connection_whose_thread_died_is_replaced() {
 
     assert_eq!(Lease::id(&second), 2);
     assert_eq!(notes(&mut second).await, 0);
-    assert_eq!(pool.status().closed.by(Reason::Broken), 1);
+    assert_eq!(pool.status().closes.by(CloseReason::Broken), 1);
 }
 
 #[tokio::test]

@@ -1,9 +1,10 @@
-//! What a function keeps under the attribute: everything but what is around its body.
+//! The attribute changes nothing about a function but the code around its body.
 
 use std::fmt::Display;
 use std::future::Future;
 use std::sync::{Arc, OnceLock};
 
+use axum::extract::State;
 use cenote_sqlx::{Reply, transactional};
 use tokio::sync::Mutex;
 
@@ -15,7 +16,7 @@ fn assert_send<T: Send>(value: T) -> T {
     value
 }
 
-/// Its names are those that the expansion uses, too.
+/// The expansion has variables with the same names.
 #[transactional(db)]
 async fn many_names(
     rig: &Rig,
@@ -31,7 +32,7 @@ async fn many_names(
 }
 
 #[tokio::test]
-async fn names_of_the_expansion_hide_none_of_the_functions() {
+async fn variables_of_the_expansion_hide_no_argument() {
     #[transactional(db, retry)]
     async fn again(db: &Db, rest: i32, mut tries: i32, end: i32) -> Result<i32, sqlx::Error> {
         assert!(db.in_transaction());
@@ -66,8 +67,39 @@ async fn the_only_database_among_the_arguments_is_found() {
     assert!(shared(Arc::new(rig.db.clone())).await.unwrap());
 }
 
+/// An alias of `Db` that is not called `Db`.
+type Lite = cenote_sqlx::Db<DB>;
+
 #[tokio::test]
-async fn a_database_in_a_static_can_be_named() {
+async fn a_database_behind_a_type_alias_is_found_by_its_name_or_as_the_only_argument() {
+    #[transactional]
+    async fn by_name(_: i32, db: &Lite, _other: &str) -> Result<bool, sqlx::Error> {
+        Ok(db.in_transaction())
+    }
+    #[transactional(retry)]
+    async fn by_name_in_a_pattern(State(db): State<Lite>, id: i32) -> Result<i32, sqlx::Error> {
+        Ok(if db.in_transaction() { id } else { 0 })
+    }
+    #[transactional]
+    async fn alone(handle: Lite) -> Result<bool, sqlx::Error> {
+        let moved = handle;
+        Ok(moved.in_transaction())
+    }
+    #[transactional]
+    async fn alone_in_an_arc(handle: Arc<Lite>) -> Result<bool, sqlx::Error> {
+        Ok(handle.in_transaction())
+    }
+    let rig = Rig::new("alias").await;
+
+    assert!(by_name(1, &rig.db, "other").await.unwrap());
+    let in_a_pattern = by_name_in_a_pattern(State(rig.db.clone()), 7).await;
+    assert_eq!(in_a_pattern.unwrap(), 7);
+    assert!(alone(rig.db.clone()).await.unwrap());
+    assert!(alone_in_an_arc(Arc::new(rig.db.clone())).await.unwrap());
+}
+
+#[tokio::test]
+async fn the_database_can_be_in_a_static() {
     static RIG: OnceLock<Rig> = OnceLock::new();
     #[transactional(RIG.get().expect("it is set").db)]
     async fn insert(id: i32) -> Done {
@@ -85,7 +117,7 @@ async fn a_database_in_a_static_can_be_named() {
 }
 
 #[tokio::test]
-async fn generics_lifetimes_and_bounds_stay() {
+async fn generics_lifetimes_and_bounds_are_kept() {
     #[transactional(rig.db)]
     async fn longest<'a, T, const N: usize>(
         rig: &Rig,
@@ -111,7 +143,7 @@ async fn generics_lifetimes_and_bounds_stay() {
 }
 
 #[tokio::test]
-async fn a_return_type_guides_the_body_as_ever() {
+async fn the_return_type_guides_the_inference_in_the_body() {
     #[transactional(rig.db)]
     async fn choose(rig: &Rig, id: i32) -> Result<Box<dyn Display + Send>, Problem> {
         rig.insert(id).await?;
@@ -140,9 +172,9 @@ struct Shop {
 }
 
 impl Shop {
-    /// Changes itself.
+    /// Takes `&mut self`.
     #[transactional(self.rig.db)]
-    #[must_use = "attributes below stay"]
+    #[must_use = "attributes below are kept"]
     pub(crate) async fn sell(&mut self, id: i32) -> Result<&i32, sqlx::Error> {
         self.rig.insert(id).await?;
         self.sold += 1;
@@ -167,7 +199,7 @@ impl Shop {
 }
 
 #[tokio::test]
-async fn methods_take_self_in_every_way() {
+async fn methods_take_self_by_value_by_reference_and_in_an_arc() {
     let mut shop = Shop {
         rig: Rig::new("shop").await,
         sold: 0,
@@ -186,7 +218,7 @@ trait Store {
 
     async fn put(&self, id: i32) -> Done;
 
-    /// Written in the trait.
+    /// A default method.
     #[transactional(self.rig().db)]
     async fn put_two(&self, first: i32) -> Done {
         self.put(first).await?;
@@ -194,7 +226,7 @@ trait Store {
     }
 }
 
-/// A trait whose futures can be spawned.
+/// A trait whose future is `Send`.
 trait SendStore {
     fn put_spawned(self: Arc<Self>, id: i32) -> impl Future<Output = Done> + Send;
 }
@@ -231,7 +263,7 @@ async fn methods_of_traits_can_be_transactional() {
 }
 
 #[tokio::test]
-async fn a_future_stays_send() {
+async fn the_future_is_send() {
     #[transactional(rig.db, retry, nested = join, isolation = Serializable)]
     async fn everything(rig: &Rig, mut ids: Vec<i32>, seen: &Mutex<Vec<i32>>) -> Done {
         while let Some(id) = ids.pop() {
@@ -271,7 +303,6 @@ async fn a_function_can_call_itself() {
     rig.assert_clean().await;
 }
 
-/// So a function may be written by a macro.
 macro_rules! inserts {
     ($name:ident, $rig:ident, $id:expr) => {
         #[transactional($rig.db)]
@@ -294,7 +325,7 @@ async fn a_function_can_come_from_a_macro() {
 }
 
 #[tokio::test]
-async fn a_success_of_ones_own_can_roll_back() {
+async fn a_reply_that_says_error_rolls_back() {
     #[derive(Debug)]
     struct Left(i32);
     impl Reply for Left {

@@ -1,4 +1,5 @@
-//! The attribute at work: one suite for two databases, what concerns one of them, and what does not compile.
+//! Tests of the attribute: a suite that runs on two databases, tests for one database, and code
+//! that must not compile.
 
 #![expect(clippy::unwrap_used, reason = "the helpers of tests are tests")]
 

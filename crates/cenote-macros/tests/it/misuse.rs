@@ -1,6 +1,6 @@
-//! What does not compile, and what the compiler says then.
+//! Code that must not compile, and the errors of the compiler.
 
 #[test]
-fn misuse_is_refused_with_the_fix() {
+fn the_error_of_a_misuse_tells_the_fix() {
     trybuild::TestCases::new().compile_fail("tests/ui/*.rs");
 }

@@ -1,4 +1,4 @@
-//! What others do in the way of a function, on PostgreSQL: conflicts, deadlocks, lost connections.
+//! Transactional functions among conflicts, deadlocks and lost connections, on PostgreSQL.
 
 use std::error::Error;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::world::postgres::Db;
 
 const CONFLICT: &str = "DO $$ BEGIN RAISE EXCEPTION 'on purpose' USING ERRCODE = '40001'; END $$";
 
-/// Many tries, soon after each other.
+/// Rests between tries that are short enough for a test.
 fn eager(attempts: u32) -> Retry {
     Retry {
         attempts,
@@ -52,7 +52,7 @@ async fn the_isolation_level_is_the_one_that_was_asked_for() {
 
 #[tokio::test]
 async fn a_serialization_failure_runs_the_whole_function_again() {
-    /// Somebody else changes the row after it was read, at the first try.
+    /// In the first try another transaction changes the row after it was read.
     #[transactional(rig.db, isolation = Serializable, retry)]
     async fn double(rig: &Arc<Rig>, tries: &AtomicU32, mut step: i32) -> Result<i32, Problem> {
         let read = sqlx::query_scalar(rig.sql("SELECT max(id) FROM {}"));
@@ -60,7 +60,7 @@ async fn a_serialization_failure_runs_the_whole_function_again() {
         if tries.fetch_add(1, Ordering::Relaxed) == 0 {
             let other = rig.clone();
             let change = tokio::spawn(async move { other.run("UPDATE {} SET id = id + 5").await });
-            change.await.expect("it does not panic")?;
+            change.await.expect("the update does not panic")?;
         }
         step += 1;
         let write = sqlx::query(rig.sql("UPDATE {} SET id = ?"));
@@ -105,12 +105,16 @@ async fn a_deadlock_runs_the_whole_function_again() {
 
     one.unwrap();
     other.unwrap();
-    assert_eq!(tries.load(Ordering::Relaxed), 3, "one of them was in vain");
+    assert_eq!(
+        tries.load(Ordering::Relaxed),
+        3,
+        "one of them was tried twice"
+    );
     rig.assert_clean().await;
 }
 
 #[tokio::test]
-async fn who_is_always_in_conflict_gives_up_with_that_error() {
+async fn a_function_that_always_conflicts_ends_with_the_conflict() {
     type Boxed = Box<dyn Error + Send + Sync>;
     #[transactional(rig.db, retry = eager(attempts))]
     async fn in_vain(rig: &Rig, attempts: u32, tries: &AtomicU32) -> Result<(), Boxed> {
@@ -133,7 +137,7 @@ async fn who_is_always_in_conflict_gives_up_with_that_error() {
 }
 
 #[tokio::test]
-async fn inside_a_transaction_there_is_one_try_and_the_outermost_is_repeated() {
+async fn an_inner_function_is_tried_once_and_the_outermost_is_repeated() {
     #[transactional(rig.db, retry = eager(5))]
     async fn inner(rig: &Rig, tries: &AtomicU32) -> Result<(), Box<dyn Error>> {
         if tries.fetch_add(1, Ordering::Relaxed) < 2 {
@@ -170,7 +174,7 @@ async fn a_rollback_on_a_lost_connection_does_not_hide_the_first_error() {
             let kill = sqlx::query("SELECT pg_terminate_backend($1, 10000)");
             kill.bind(who).execute(&other.db).await.map(drop)
         });
-        kill.await.expect("it does not panic")?;
+        kill.await.expect("the kill does not panic")?;
         Err(Problem::SoldOut)
     }
     let rig = Arc::new(Rig::new("lost").await);

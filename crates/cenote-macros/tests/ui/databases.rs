@@ -1,4 +1,4 @@
-//! Which database: none, or more than one.
+//! No database that can be found, or more than one.
 
 use cenote_macros::transactional;
 
@@ -11,13 +11,13 @@ struct App {
 }
 
 #[transactional]
-async fn none(_app: &App) -> Done {
+async fn none(_app: &App, _id: i32) -> Done {
     Ok(())
 }
 
 impl App {
     #[transactional]
-    async fn none_in_sight(&self) -> Done {
+    async fn none_in_a_method(&self) -> Done {
         Ok(())
     }
 }
@@ -28,7 +28,7 @@ async fn two(_from: &Db, _to: &Db) -> Done {
 }
 
 #[transactional]
-async fn nameless(_: &Db) -> Done {
+async fn without_a_name(_: &Db) -> Done {
     Ok(())
 }
 

@@ -1,4 +1,4 @@
-//! Options: unknown ones, given twice, with wrong values.
+//! Options that are unknown, given twice, or have a wrong value.
 
 use cenote_macros::transactional;
 
@@ -22,7 +22,7 @@ async fn twice(_db: &Db) -> Done {
 }
 
 #[transactional(isolation = Snapshot)]
-async fn no_level(_db: &Db) -> Done {
+async fn unknown_level(_db: &Db) -> Done {
     Ok(())
 }
 
@@ -37,7 +37,7 @@ async fn without_a_level(_db: &Db) -> Done {
 }
 
 #[transactional(nested = new)]
-async fn no_way_to_nest(_db: &Db) -> Done {
+async fn unknown_nesting(_db: &Db) -> Done {
     Ok(())
 }
 

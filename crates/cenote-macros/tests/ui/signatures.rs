@@ -1,4 +1,4 @@
-//! What cannot be transactional at all.
+//! Items that cannot be transactional.
 
 use cenote_macros::transactional;
 

@@ -1,11 +1,12 @@
-//! What the search does without a word in the environment. A private Redis stands for what may be on the standard port.
+//! The search when the environment names no server. A private Redis plays the server on the
+//! standard port.
 
 use std::io;
 
 use super::{Found, Kind};
 use crate::redis;
 
-/// As [`redis::KIND`], but nobody names it, and its standard place is this one.
+/// Returns a kind like [`redis::KIND`] with another standard place and a variable that is not set.
 fn kind(standard: &str) -> Kind {
     Kind {
         variable: "CENOTE_TEST_OF_THE_SEARCH",
@@ -26,7 +27,7 @@ fn a_server_that_lets_us_in_is_taken_as_it_is() {
 }
 
 #[test]
-fn where_nobody_answers_a_private_one_is_started() {
+fn without_an_answer_a_private_server_is_started() {
     let mut server = redis::start().unwrap();
     server.stop().unwrap();
 

@@ -1,4 +1,4 @@
-//! What a start does when its port is taken under its hands.
+//! A start whose port is taken by another program at the last moment.
 
 use std::cell::RefCell;
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
@@ -8,7 +8,7 @@ use crate::home::Home;
 use crate::program::obtain;
 
 #[test]
-fn a_port_that_somebody_was_quicker_to_take_is_left_to_them() {
+fn a_port_that_another_program_takes_first_is_left_to_it() {
     let rival = RefCell::new(None);
     let args = |_: &Home, port: u16| {
         let mut rival = rival.borrow_mut();

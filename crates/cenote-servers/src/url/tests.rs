@@ -1,4 +1,4 @@
-//! What the small reading of URLs promises.
+//! The promises of the small URL parser.
 
 use super::Url;
 
@@ -13,7 +13,7 @@ fn a_url_is_read_in_all_its_parts() {
 }
 
 #[test]
-fn only_the_host_must_be_there() {
+fn only_the_host_is_required() {
     let url = Url::parse("redis://localhost").unwrap();
 
     assert_eq!((url.host, url.port, url.path), ("localhost", None, ""));
@@ -24,7 +24,7 @@ fn only_the_host_must_be_there() {
 }
 
 #[test]
-fn brackets_hold_an_address_together() {
+fn brackets_keep_an_address_together() {
     let url = Url::parse("mysql://root@[::1]:3306").unwrap();
     assert_eq!((url.host, url.port), ("::1", Some(3306)));
 

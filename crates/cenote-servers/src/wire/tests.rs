@@ -1,4 +1,5 @@
-//! The first words, with servers that are played: another kind, one that says nothing, one that asks for a password.
+//! The first messages with simulated servers: one of another kind, one that says nothing, and one
+//! that asks for a password.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -24,11 +25,11 @@ fn greet(kind: &Kind, serve: impl FnOnce(TcpStream) + Send + 'static) -> std::io
     welcome
 }
 
-/// Says this, and hears the client out.
+/// Sends these bytes and reads until the client is done.
 fn say(words: &'static [u8]) -> impl FnOnce(TcpStream) + Send {
     move |mut stream| {
         stream.write_all(words).expect("the client listens");
-        // It may go without a word.
+        // The client may go without a word.
         let _ = stream.read_to_end(&mut Vec::new());
     }
 }
@@ -52,7 +53,7 @@ fn a_server_that_hangs_up_is_an_error() {
 #[test]
 fn a_server_that_asks_for_a_password_is_there() {
     let postgres = say(b"R\0\0\0\x08\0\0\0\x03");
-    // The words are read one after the other, so both can be said at once.
+    // Messages are read one after the other, so both can be sent at once.
     let mariadb = say(b"\x02\0\0\0\x0ax\x09\0\0\x02\xff\x15\x04#28000");
     let redis = say(b"-NOAUTH Authentication required.\r\n");
 

@@ -1,13 +1,13 @@
-//! The servers' own client programs: they write, they read, and they are refused.
+//! The servers' own client programs, which write, read and are refused.
 
 use std::process::Command;
 
 use cenote_servers::Server;
 
-/// What it printed, or what it complained about.
+/// The output of a client program, or its error.
 type Answer = Result<String, String>;
 
-/// A kind of server, and a way to leave something in it and to find it again.
+/// A kind of server, and how to write something to it and to read it back.
 pub(crate) struct Client {
     pub(crate) start: fn() -> std::io::Result<Server>,
     pub(crate) write: fn(&Server) -> Answer,

@@ -1,4 +1,4 @@
-//! Where servers are found: in the environment before all.
+//! The search looks in the environment first.
 
 use std::process::{Command, Output, Stdio};
 
@@ -14,7 +14,7 @@ fn find(variables: &[(&str, &str)]) -> Output {
 }
 
 #[test]
-fn servers_that_the_environment_names_are_taken() {
+fn servers_that_the_environment_names_are_used() {
     let (postgres, mariadb) = (postgres::start().unwrap(), mariadb::start().unwrap());
     let redis = redis::start_with(&[("requirepass", "secret")]).unwrap();
     let pgbouncer = pgbouncer::start(postgres.url()).unwrap();
@@ -40,7 +40,7 @@ fn servers_that_the_environment_names_are_taken() {
 }
 
 #[test]
-fn a_named_server_that_is_not_there_is_a_loud_failure() {
+fn a_named_server_that_is_not_there_is_an_error() {
     let mut gone = postgres::start().unwrap();
     gone.stop().unwrap();
 

@@ -1,4 +1,4 @@
-//! What was started is stopped, however its owner ends.
+//! A private server is stopped, however its owner ends.
 
 use std::io::{BufRead, BufReader};
 use std::net::{SocketAddr, TcpStream};
@@ -11,7 +11,8 @@ use cenote_servers::{postgres, redis};
 
 use super::{Traces, eventually};
 
-/// A program that holds a private server, in a process group of its own as a shell would give it.
+/// A program that runs a private server. It has a process group of its own, as a shell would give
+/// it.
 struct Holder {
     child: Child,
     addr: SocketAddr,
@@ -41,7 +42,7 @@ impl Holder {
         holder
     }
 
-    /// To the whole group, as a keyboard does.
+    /// Sends a signal to the whole group, as a keyboard does.
     fn signal(&self, name: &str) {
         let group = format!("-{}", self.child.id());
         let kill = ["-c", "kill -s \"$0\" -- \"$1\"", name, &group];
@@ -58,7 +59,7 @@ impl Holder {
 }
 
 #[test]
-fn an_interrupt_stops_it() {
+fn an_interrupt_of_its_owner_stops_a_server() {
     for kind in ["postgres", "redis"] {
         let holder = Holder::of(kind);
 
@@ -69,7 +70,7 @@ fn an_interrupt_stops_it() {
 }
 
 #[test]
-fn a_kill_of_its_owner_stops_it() {
+fn a_kill_of_its_owner_stops_a_server() {
     for kind in ["postgres", "mariadb"] {
         let holder = Holder::of(kind);
 
@@ -80,7 +81,7 @@ fn a_kill_of_its_owner_stops_it() {
 }
 
 #[test]
-fn an_owner_that_ends_well_stops_it() {
+fn an_owner_that_ends_well_stops_its_server() {
     let mut holder = Holder::of("redis");
 
     drop(holder.child.stdin.take());
@@ -89,13 +90,13 @@ fn an_owner_that_ends_well_stops_it() {
 }
 
 #[test]
-fn a_panic_stops_it() {
+fn a_panic_of_its_owner_stops_a_server() {
     let server = redis::start().unwrap();
     let traces = Traces::of(&server);
 
     let panicked = panic::catch_unwind(panic::AssertUnwindSafe(move || {
         let _server = server;
-        panic!("as a test does that fails");
+        panic!("as in a test that fails");
     }));
 
     assert!(panicked.is_err());
@@ -116,7 +117,7 @@ fn a_killed_postgres_leaves_no_shared_memory() {
     assert!(!segments().contains(&segment));
 }
 
-/// The numbers of all segments of shared memory.
+/// Returns the numbers of all segments of shared memory.
 fn segments() -> Vec<String> {
     let listing = std::fs::read_to_string("/proc/sysvipc/shm").expect("the system tells");
     let rows = listing.lines().skip(1);

@@ -1,4 +1,4 @@
-//! The life of a private server: started, used, stopped, killed, started again.
+//! The life of a private server: it is started, used, stopped, killed and started again.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
@@ -42,7 +42,7 @@ fn keeps_data_and_port_over_kill_and_stop(client: &Client) {
 
     server.kill().expect("it is killed");
     assert_eq!(server.pid(), None);
-    assert!(TcpStream::connect(addr).is_err(), "nobody answers");
+    assert!(TcpStream::connect(addr).is_err(), "it does not answer");
     server.restart().expect("it starts again");
 
     assert_eq!((client.read)(&server), Ok("this".to_owned()));
@@ -50,7 +50,7 @@ fn keeps_data_and_port_over_kill_and_stop(client: &Client) {
 
     server.stop().expect("it stops");
     server.stop().expect("it stops");
-    assert!(TcpStream::connect(addr).is_err(), "nobody answers");
+    assert!(TcpStream::connect(addr).is_err(), "it does not answer");
     server.restart().expect("it starts again");
     server.restart().expect("it starts again");
 
@@ -89,7 +89,7 @@ fn a_kill_takes_a_busy_session_along() {
     let busy =
         "select count(*) from pg_stat_activity where query like '%1e12%' and state = 'active'";
     eventually("it is busy", || {
-        // One that looks for it is busy too.
+        // The session that counts is active too.
         psql(server.url(), busy) == Ok("2".to_owned())
     });
 
@@ -188,7 +188,7 @@ fn two_sessions_share_one_connection_through_pgbouncer() {
     ask.write_all(b"select pg_backend_pid();\n").unwrap();
     let backend = answers.next().unwrap().unwrap();
 
-    // The first session is still there. Its connection is free, since no transaction holds it.
+    // The first session is still open, but its connection is free because no transaction holds it.
     let second = psql(server.url(), "select pg_backend_pid()");
 
     assert_eq!(second.unwrap(), backend);

@@ -1,4 +1,5 @@
-//! What the servers promise, seen through their own client programs and by what they leave behind.
+//! The promises of the servers, seen through their own client programs and by what they leave
+//! behind.
 
 mod clients;
 mod finding;
@@ -12,7 +13,7 @@ use std::time::Duration;
 
 use cenote_servers::Server;
 
-/// What must be gone once a server has gone.
+/// What must be gone after a server is gone.
 struct Traces {
     pid: u32,
     addr: std::net::SocketAddr,
@@ -40,7 +41,7 @@ impl Traces {
     }
 }
 
-/// Waits for what other processes do.
+/// Waits for the effect of other processes.
 #[track_caller]
 fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
     for _ in 0..2000 {

@@ -1,4 +1,4 @@
-//! Whether a transaction is open after a text.
+//! Whether a transaction is open after a statement.
 
 use super::open_after;
 
@@ -36,7 +36,7 @@ fn a_text_that_begins_a_transaction_leaves_it_open() {
 }
 
 #[test]
-fn a_text_that_ends_it_leaves_none() {
+fn a_text_that_ends_a_transaction_leaves_none_open() {
     let ends = [
         "COMMIT",
         "ROLLBACK",

@@ -1,9 +1,10 @@
-//! HTTP responses: what their status says about a transaction.
+//! HTTP responses as the outcome of a transaction.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use cenote::{AcquireError, BindError};
+use cenote::AcquireError;
+use cenote::scope::BindError;
 use http::header::RETRY_AFTER;
 use http::{HeaderValue, Response, StatusCode};
 use sqlx::Error;
@@ -35,8 +36,9 @@ macro_rules! tuples {
 
 tuples!((A), (A, B), (A, B, C), (A, B, C, D), (A, B, C, D, E));
 
-/// By its status. A transaction that failed is a 500, or a 503 with `Retry-After` if the pool had nothing to lend (timed out, breaker inactive, too
-/// many waiting); the body is empty, and the error is among the extensions, as an `Arc<sqlx::Error>`: there `ProblemLayer` of cenote-tower finds it.
+/// The status decides. A failed transaction is a 500, or a 503 with `Retry-After` if the pool had
+/// no connection to lend (timeout, breaker tripped, too many waiters). The body is empty. The error
+/// is among the extensions as an `Arc<sqlx::Error>`, where `ProblemLayer` of cenote-tower finds it.
 impl<B: Default> Outcome for Response<B> {
     fn commits(&self) -> bool {
         !self.is_error()
@@ -54,7 +56,8 @@ impl<B: Default> Outcome for Response<B> {
     }
 }
 
-/// By itself. A transaction that failed is a 500, or a 503 if the pool had no connection to lend.
+/// The status decides. A failed transaction is a 500, or a 503 if the pool had no connection to
+/// lend.
 impl Outcome for StatusCode {
     fn commits(&self) -> bool {
         !self.is_error()
@@ -72,20 +75,21 @@ fn status(error: &Error) -> StatusCode {
     }
 }
 
-/// After how many seconds the pool may have a connection again, if that is what failed.
+/// Returns after how many seconds the pool may have a connection again, if there was none.
 fn worth_waiting(error: &Error) -> Option<u64> {
-    // The same three as in cenote-tower, whose tests compare: a failed open is not a matter of waiting.
+    // `busy` in cenote-tower has the same three variants, and a test there compares both. A failed
+    // open is not among them: waiting does not help.
     let BindError::Acquire(error) = pool_error(error)? else {
         return None;
     };
     match error {
-        AcquireError::Unavailable { retry_after, .. } => Some(retry_after.map_or(1, seconds)),
+        AcquireError::Unavailable(unavailable) => Some(unavailable.retry_after.map_or(1, seconds)),
         AcquireError::TimedOut(_) | AcquireError::Rejected { .. } => Some(1),
         _ => None,
     }
 }
 
-/// Whole seconds, and at least one: who comes back sooner comes in vain.
+/// Rounds up to whole seconds, at least one: an earlier retry would fail again.
 fn seconds(after: Duration) -> u64 {
     let up = after.as_secs() + u64::from(after.subsec_nanos() > 0);
     up.max(1)

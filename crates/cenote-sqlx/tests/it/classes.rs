@@ -1,4 +1,4 @@
-//! What errors mean, provoked on the real servers.
+//! The classes of errors, provoked on real servers.
 
 use cenote_sqlx::{Class, Db, Isolation, Retry, TransactionOptions};
 use sqlx::{MySql, Postgres, Sqlite};
@@ -6,7 +6,7 @@ use sqlx::{MySql, Postgres, Sqlite};
 use crate::world;
 
 #[tokio::test]
-async fn statements_at_fault_are_told_from_the_rest() {
+async fn a_wrong_statement_has_the_class_statement() {
     let (postgres, mysql) = (
         world::postgres::builder().0.build().unwrap(),
         world::mysql::builder().0.build().unwrap(),
@@ -42,15 +42,18 @@ async fn statements_at_fault_are_told_from_the_rest() {
 }
 
 #[tokio::test]
-async fn a_wrong_password_or_port_is_told_with_its_cause() {
-    let nobody = Db::postgres("postgres://postgres@127.0.0.1:1/test")
+async fn a_wrong_password_or_port_is_an_error_with_its_cause() {
+    let unreachable = Db::postgres("postgres://postgres@127.0.0.1:1/test")
         .build()
         .unwrap();
-    let error = sqlx::query("SELECT 1").execute(&nobody).await.unwrap_err();
+    let error = sqlx::query("SELECT 1")
+        .execute(&unreachable)
+        .await
+        .unwrap_err();
     assert_eq!(Db::<Postgres>::classify(&error), Class::Refused, "{error}");
     assert!(error.to_string().contains("opening failed: "), "{error}");
     let refused = error.to_string().matches("refused").count();
-    assert_eq!(refused, 1, "the cause is told, and told once: {error}");
+    assert_eq!(refused, 1, "the cause is shown, and shown once: {error}");
 
     let url = world::as_user(&world::mysql::url(), "nobody_there:secret-word");
     let stranger = Db::mysql(url).build().unwrap();
@@ -64,7 +67,7 @@ async fn a_wrong_password_or_port_is_told_with_its_cause() {
 }
 
 #[tokio::test]
-async fn a_serialization_failure_is_a_conflict_and_is_tried_again() {
+async fn a_serialization_failure_is_a_conflict_and_retrying_runs_it_again() {
     let db = world::postgres::builder().0.max_size(2).build().unwrap();
     for sql in [
         "DROP TABLE IF EXISTS cenote_serial",
@@ -99,7 +102,7 @@ async fn a_serialization_failure_is_a_conflict_and_is_tried_again() {
             sqlx::query(add).execute(db).await?;
             if fails {
                 sqlx::query(
-                    "DO $$ BEGIN RAISE EXCEPTION 'in the way' USING ERRCODE = '40001'; END $$",
+                    "DO $$ BEGIN RAISE EXCEPTION 'on purpose' USING ERRCODE = '40001'; END $$",
                 )
                 .execute(db)
                 .await?;
@@ -153,7 +156,7 @@ async fn a_busy_sqlite_is_a_conflict() {
         .await
         .unwrap();
     let file = home.path().join("test.db");
-    // Another handle, as another process would be: it does not stand in the same line.
+    // Another handle is like another process: its writers have a queue of their own.
     let other = Db::sqlite(format!("sqlite://{}", file.display()))
         .setting("PRAGMA busy_timeout = 0")
         .build()

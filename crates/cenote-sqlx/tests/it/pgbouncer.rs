@@ -1,4 +1,4 @@
-//! PgBouncer in between, in transaction mode: a private one, in front of the PostgreSQL of the other tests.
+//! A private PgBouncer in transaction mode, in front of the PostgreSQL of the other tests.
 
 use std::time::Duration;
 
@@ -8,7 +8,8 @@ use sqlx::Postgres;
 
 use crate::world::postgres as world;
 
-/// A bouncer with two server connections for all clients, and a pool of its clients. It ends with the test.
+/// Starts a bouncer with two server connections, and builds a handle with up to six connections to
+/// it. The bouncer stops when it is dropped.
 fn bounced() -> (Server, Db<Postgres>) {
     let settings = [("default_pool_size", "2"), ("max_client_conn", "100")];
     let bouncer =
@@ -24,7 +25,7 @@ fn bounced() -> (Server, Db<Postgres>) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn many_clients_share_two_server_connections_without_mixing_anything_up() {
+async fn many_clients_share_two_server_connections_without_mixing_statements_up() {
     let (_bouncer, db) = bounced();
     for sql in [
         "DROP TABLE IF EXISTS cenote_bounced",
@@ -37,7 +38,7 @@ async fn many_clients_share_two_server_connections_without_mixing_anything_up() 
         let db = db.clone();
         tokio::spawn(async move {
             for round in 0..5 {
-                // Different texts and types, so that a mixed up statement is seen.
+                // Different texts and types, so that a mixed up statement would fail.
                 let sum: i32 = sqlx::query_scalar("SELECT $1 + $2")
                     .bind(nth)
                     .bind(round)
@@ -83,7 +84,7 @@ async fn many_clients_share_two_server_connections_without_mixing_anything_up() 
 }
 
 #[tokio::test]
-async fn an_error_behind_it_leaves_no_transaction_open() {
+async fn an_error_behind_a_bouncer_leaves_no_transaction_open() {
     let (_bouncer, db) = bounced();
 
     for _ in 0..5 {

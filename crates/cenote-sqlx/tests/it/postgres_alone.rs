@@ -1,8 +1,8 @@
-//! PostgreSQL alone: seen from the server.
+//! Tests for PostgreSQL alone, which look at the state of the server.
 
 use std::time::Duration;
 
-use cenote_sqlx::{Class, Db, Reset};
+use cenote_sqlx::{Db, Reset};
 use sqlx::Postgres;
 use tokio::time::{sleep, timeout};
 
@@ -24,80 +24,7 @@ async fn count(db: &Db<Postgres>, sql: &'static str) -> i64 {
 }
 
 #[tokio::test]
-async fn what_a_session_was_left_with_is_gone_and_the_connection_is_the_same() {
-    let db = one();
-    let before = backend(&db).await;
-    let left: [(&str, &'static str); 12] = [
-        (
-            "SET statement_timeout = 12345",
-            "SELECT count(*) FROM pg_settings WHERE name = 'statement_timeout' AND setting = '12345'",
-        ),
-        (
-            "SELECT set_config('work_mem', '1234kB', false)",
-            "SELECT count(*) FROM pg_settings WHERE name = 'work_mem' AND setting = '1234'",
-        ),
-        (
-            "CREATE TEMP TABLE left_over (a int)",
-            "SELECT count(*) FROM pg_class WHERE relname = 'left_over'",
-        ),
-        (
-            "SELECT pg_advisory_lock(815)",
-            "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND pid = pg_backend_pid()",
-        ),
-        (
-            "LISTEN left_over",
-            "SELECT count(*) FROM pg_listening_channels()",
-        ),
-        (
-            "PREPARE left_over AS SELECT 1",
-            "SELECT count(*) FROM pg_prepared_statements WHERE name = 'left_over'",
-        ),
-        (
-            "BEGIN; DECLARE left_over CURSOR WITH HOLD FOR SELECT 1; COMMIT",
-            "SELECT count(*) FROM pg_cursors WHERE name = 'left_over'",
-        ),
-        (
-            "SET search_path = pg_catalog",
-            "SELECT count(*) FROM pg_settings WHERE name = 'search_path' AND setting = 'pg_catalog'",
-        ),
-        (
-            "SET ROLE pg_monitor",
-            "SELECT (current_user = 'pg_monitor')::int::bigint",
-        ),
-        (
-            "SET SESSION AUTHORIZATION pg_monitor",
-            "SELECT (session_user = 'pg_monitor')::int::bigint",
-        ),
-        (
-            "START TRANSACTION; SET LOCAL work_mem = '1235kB'",
-            "SELECT count(*) FROM pg_settings WHERE name = 'work_mem' AND setting = '1235'",
-        ),
-        (
-            "START TRANSACTION READ ONLY",
-            "SELECT count(*) FROM pg_settings WHERE name = 'transaction_read_only' AND setting = 'on'",
-        ),
-    ];
-    for (leave, seen) in left {
-        let mut lease = db.acquire().await.unwrap();
-        sqlx::raw_sql(sqlx::AssertSqlSafe(leave))
-            .execute(&mut lease)
-            .await
-            .unwrap();
-        let there: i64 = sqlx::query_scalar(seen)
-            .fetch_one(&mut lease)
-            .await
-            .unwrap();
-        assert_eq!(there, 1, "{leave} is to leave something");
-        drop(lease);
-
-        assert_eq!(count(&db, seen).await, 0, "{leave} was left over");
-    }
-    assert_eq!(backend(&db).await, before);
-    assert_eq!(db.pool().status().opened, 1);
-}
-
-#[tokio::test]
-async fn the_drivers_statements_survive_a_reset() {
+async fn prepared_statements_of_the_driver_survive_a_reset() {
     let db = one();
     let prepared = "SELECT count(*) FROM pg_prepared_statements WHERE statement LIKE 'SELECT 815%'";
     sqlx::query("SELECT 815 + $1")
@@ -115,7 +42,11 @@ async fn the_drivers_statements_survive_a_reset() {
     let mut lease = db.acquire().await.unwrap();
     sqlx::query("SELECT 1").execute(&mut *lease).await.unwrap();
     drop(lease);
-    assert_eq!(count(&db, prepared).await, 1, "foreign hands left it too");
+    assert_eq!(
+        count(&db, prepared).await,
+        1,
+        "use of the raw connection kept it too"
+    );
     let sum: i32 = sqlx::query_scalar("SELECT 815 + $1")
         .bind(1)
         .fetch_one(&db)
@@ -125,7 +56,7 @@ async fn the_drivers_statements_survive_a_reset() {
 }
 
 #[tokio::test]
-async fn the_drivers_statements_are_forgotten_with_those_of_the_session() {
+async fn after_deallocate_all_the_driver_prepares_its_statements_again() {
     let db = one();
     sqlx::query("SELECT 816 + $1")
         .bind(1)
@@ -140,11 +71,11 @@ async fn the_drivers_statements_are_forgotten_with_those_of_the_session() {
         .fetch_one(&db)
         .await
         .unwrap();
-    assert_eq!(sum, 817, "the driver prepares it again");
+    assert_eq!(sum, 817);
 }
 
 #[tokio::test]
-async fn what_a_function_does_unseen_is_reset_if_that_is_always_done() {
+async fn changes_by_a_function_are_undone_with_reset_always_only() {
     let sql = "SELECT count(*) FROM pg_settings WHERE name = 'work_mem' AND setting = '4321'";
     let function = "CREATE OR REPLACE FUNCTION cenote_unseen() RETURNS text LANGUAGE sql AS \
                     $$ SELECT set_config('work_mem', '4321kB', false) $$";
@@ -164,27 +95,6 @@ async fn what_a_function_does_unseen_is_reset_if_that_is_always_done() {
 }
 
 #[tokio::test]
-async fn settings_of_the_template_come_back_after_a_reset() {
-    let db = Db::postgres(world::url())
-        .max_size(1)
-        .setting("SET work_mem = '3MB'")
-        .build()
-        .unwrap();
-    for _ in 0..2 {
-        let set: String = sqlx::query_scalar("SELECT current_setting('work_mem')")
-            .fetch_one(&db)
-            .await
-            .unwrap();
-        assert_eq!(set, "3MB");
-        sqlx::query("SET work_mem = '5MB'")
-            .execute(&db)
-            .await
-            .unwrap();
-    }
-    assert_eq!(db.pool().status().opened, 1);
-}
-
-#[tokio::test]
 async fn a_dropped_statement_is_cancelled_on_the_server_and_its_connection_kept() {
     let db = one();
     let before = backend(&db).await;
@@ -194,10 +104,10 @@ async fn a_dropped_statement_is_cancelled_on_the_server_and_its_connection_kept(
     let seen = timeout(Duration::from_secs(20), async {
         while count(&watcher, running).await == 0 {}
     });
-    // Whichever is not the first is dropped.
+    // `select!` drops the statement when it has been seen.
     tokio::select! {
-        ended = sleeping => panic!("it was to run: {ended:?}"),
-        seen = seen => assert!(seen.is_ok(), "it never ran"),
+        ended = sleeping => panic!("the statement ended: {ended:?}"),
+        seen = seen => assert!(seen.is_ok(), "the statement never ran"),
     }
 
     let started = std::time::SystemTime::now();
@@ -210,12 +120,12 @@ async fn a_dropped_statement_is_cancelled_on_the_server_and_its_connection_kept(
     sleep(Duration::from_millis(100)).await;
     assert!(
         count(&watcher, cancellers).await <= 1,
-        "the connection to cancel by is not kept"
+        "the connection for cancel requests was kept"
     );
 }
 
 #[tokio::test]
-async fn where_nothing_may_be_cancelled_a_dropped_statement_closes_its_connection() {
+async fn without_cancel_on_server_a_dropped_statement_closes_its_connection() {
     let db = Db::postgres(world::url())
         .max_size(1)
         .cancel_on_server(false)
@@ -230,7 +140,7 @@ async fn where_nothing_may_be_cancelled_a_dropped_statement_closes_its_connectio
 }
 
 #[tokio::test]
-async fn a_long_stream_that_is_dropped_does_not_hold_up_the_next() {
+async fn a_long_stream_that_is_dropped_does_not_delay_the_next_statement() {
     use futures_util::StreamExt;
     let db = one();
     let before = backend(&db).await;
@@ -243,101 +153,51 @@ async fn a_long_stream_that_is_dropped_does_not_hold_up_the_next() {
     assert!(started.elapsed().unwrap() < Duration::from_secs(3));
 }
 
-#[tokio::test]
-async fn outside_a_scope_a_killed_connection_is_replaced_on_the_next_use() {
-    let (db, admin) = (one(), one());
-    let victim = backend(&db).await;
-    sqlx::query("SELECT pg_terminate_backend($1)")
-        .bind(victim)
-        .execute(&admin)
-        .await
-        .unwrap();
+/// Inserts a row that violates a deferred constraint, so that the commit fails.
+const ORPHAN: &str = "INSERT INTO cenote_deferred VALUES (1, 2)";
 
-    let error = sqlx::query("SELECT 1").execute(&db).await.unwrap_err();
-
-    assert_eq!(Db::<Postgres>::classify(&error), Class::Broken, "{error}");
-    assert_ne!(backend(&db).await, victim);
-    assert_eq!(db.pool().status().closed.by(cenote::Reason::Broken), 1);
+async fn create_deferred(db: &Db<Postgres>) {
+    let create = "DROP TABLE IF EXISTS cenote_deferred; \
+                  CREATE TABLE cenote_deferred (id int PRIMARY KEY, \
+                  next int REFERENCES cenote_deferred DEFERRABLE INITIALLY DEFERRED)";
+    sqlx::raw_sql(create).execute(db).await.unwrap();
 }
 
 #[tokio::test]
-async fn a_bound_connection_that_broke_is_replaced_outside_a_transaction_and_not_inside() {
-    let (db, admin) = (one(), one());
-
-    cenote::scope(async {
-        sqlx::query("SET work_mem = '7MB'")
-            .execute(&db)
-            .await
-            .unwrap();
-        let victim = backend(&db).await;
-        sqlx::query("SELECT pg_terminate_backend($1)")
-            .bind(victim)
-            .execute(&admin)
-            .await
-            .unwrap();
-        assert!(sqlx::query("SELECT 1").execute(&db).await.is_err());
-        assert_ne!(backend(&db).await, victim, "a fresh one");
-    })
-    .await;
-    let lost = db.transaction(async || {
-        let victim = backend(&db).await;
-        sqlx::query("SELECT pg_terminate_backend($1)")
-            .bind(victim)
-            .execute(&admin)
-            .await?;
-        assert!(sqlx::query("SELECT 1").execute(&db).await.is_err());
-        assert!(
-            sqlx::query("SELECT 1").execute(&db).await.is_err(),
-            "the error stands"
-        );
-        Ok::<_, sqlx::Error>(())
-    });
-
-    assert!(lost.await.is_err(), "there is nothing to commit");
-    backend(&db).await;
-}
-
-#[tokio::test]
-async fn a_commit_that_the_database_refuses_is_an_error_and_leaves_nothing() {
+async fn a_commit_that_the_database_refuses_is_an_error_and_leaves_no_row() {
     let db = one();
-    for sql in [
-        "DROP TABLE IF EXISTS cenote_deferred",
-        "CREATE TABLE cenote_deferred (id int PRIMARY KEY, next int REFERENCES cenote_deferred DEFERRABLE INITIALLY DEFERRED)",
-    ] {
-        sqlx::query(sql).execute(&db).await.unwrap();
-    }
+    create_deferred(&db).await;
 
-    let refused = db.transaction(async || {
-        sqlx::query("INSERT INTO cenote_deferred VALUES (1, 2)")
-            .execute(&db)
-            .await?;
-        Ok::<_, sqlx::Error>(())
-    });
+    let refused = db.transaction(async || sqlx::query(ORPHAN).execute(&db).await);
 
     let error = refused.await.unwrap_err();
-    assert!(
-        error
-            .as_database_error()
-            .unwrap()
-            .is_foreign_key_violation(),
-        "{error}"
-    );
+    let cause = error.as_database_error().unwrap();
+    assert!(cause.is_foreign_key_violation(), "{error}");
     assert_eq!(count(&db, "SELECT count(*) FROM cenote_deferred").await, 0);
 }
 
 #[tokio::test]
-async fn statements_of_a_transaction_meet_one_backend_and_others_any() {
-    let db = Db::postgres(world::url()).max_size(3).build().unwrap();
+async fn a_failed_commit_sends_no_rollback_that_the_server_warns_about() {
+    let server = world::start(&[]);
+    let db = Db::postgres(server.url()).max_size(1).build().unwrap();
+    create_deferred(&db).await;
 
-    let inside = db.transaction(async || {
-        let first = backend(&db).await;
-        let (a, b) = tokio::join!(backend(&db), backend(&db));
-        Ok::<_, sqlx::Error>([first, a, b])
+    let ambient = db.transaction(async || sqlx::query(ORPHAN).execute(&db).await);
+    assert!(ambient.await.is_err());
+    let mut by_hand = db.begin().await.unwrap();
+    sqlx::query(ORPHAN).execute(&mut by_hand).await.unwrap();
+    assert!(by_hand.commit().await.is_err());
+    let in_scope = cenote::scope(async {
+        sqlx::query("SET work_mem = '2MB'").execute(&db).await?;
+        let refused = db.transaction(async || sqlx::query(ORPHAN).execute(&db).await);
+        assert!(refused.await.is_err());
+        sqlx::query("SELECT 1").execute(&db).await
     });
-    let inside = inside.await.unwrap();
-    let slow = || sqlx::query_scalar("SELECT pg_backend_pid() FROM pg_sleep(0.3)").fetch_one(&db);
-    let (a, b): (Result<i32, _>, Result<i32, _>) = tokio::join!(slow(), slow());
+    in_scope.await.unwrap();
 
-    assert_eq!(inside, [inside[0]; 3]);
-    assert_ne!(a.unwrap(), b.unwrap(), "two at once are two");
+    assert_eq!(count(&db, "SELECT count(*) FROM cenote_deferred").await, 0);
+    assert_eq!(db.pool().status().opened, 1, "the connection is kept");
+    let log = server.log();
+    assert!(log.contains("violates foreign key"), "{log}");
+    assert!(!log.contains("WARNING"), "{log}");
 }

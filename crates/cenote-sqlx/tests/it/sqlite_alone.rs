@@ -1,4 +1,4 @@
-//! SQLite alone: its defaults, and one writer among many readers.
+//! Tests for SQLite alone: its defaults, and one writer among many readers.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -6,18 +6,14 @@ use std::time::Duration;
 use cenote_sqlx::{BuildError, Class, Db};
 use sqlx::Sqlite;
 
-use crate::world::sqlite as world;
+use crate::world::sqlite::{self as world, number, run};
 
 async fn text(db: &Db<Sqlite>, sql: &'static str) -> String {
     sqlx::query_scalar(sql).fetch_one(db).await.unwrap()
 }
 
-async fn number(db: &Db<Sqlite>, sql: &'static str) -> i64 {
-    sqlx::query_scalar(sql).fetch_one(db).await.unwrap()
-}
-
 #[tokio::test]
-async fn a_url_gets_defaults_that_are_good_under_concurrency() {
+async fn a_url_gets_defaults_for_concurrency() {
     let (builder, _home) = world::builder();
     let db = builder.build().unwrap();
 
@@ -28,7 +24,7 @@ async fn a_url_gets_defaults_that_are_good_under_concurrency() {
 }
 
 #[tokio::test]
-async fn options_of_sqlx_are_left_as_they_are() {
+async fn options_of_sqlx_are_not_changed() {
     let home = tempfile::tempdir().unwrap();
     let options = sqlx::sqlite::SqliteConnectOptions::new()
         .filename(home.path().join("own.db"))
@@ -64,26 +60,20 @@ async fn a_database_in_memory_has_one_connection_and_keeps_it() {
     let db = Db::sqlite("sqlite::memory:?cenote.max_size=1")
         .build()
         .unwrap();
-    sqlx::query("CREATE TABLE t (a INTEGER)")
-        .execute(&db)
-        .await
-        .unwrap();
+    run(&db, "CREATE TABLE t (a INTEGER)").await;
     assert_eq!(number(&db, "SELECT count(*) FROM t").await, 0);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn many_writers_never_see_a_locked_database() {
     let (builder, _home) = world::builder();
-    // With no patience of its own, every collision would be an error at once.
+    // Without a busy timeout every collision would be an error at once.
     let db = builder
         .max_size(8)
         .acquire_timeout(Duration::from_secs(60))
         .setting("PRAGMA busy_timeout = 0");
     let db = Arc::new(db.build().unwrap());
-    sqlx::query("CREATE TABLE t (a INTEGER)")
-        .execute(&*db)
-        .await
-        .unwrap();
+    run(&db, "CREATE TABLE t (a INTEGER)").await;
 
     let writers = (0..100).map(|nth| {
         let db = db.clone();
@@ -112,13 +102,10 @@ async fn many_writers_never_see_a_locked_database() {
 }
 
 #[tokio::test]
-async fn readers_go_on_while_one_writes() {
+async fn readers_do_not_wait_for_a_writer() {
     let (builder, _home) = world::builder();
     let db = builder.max_size(4).build().unwrap();
-    sqlx::query("CREATE TABLE t (a INTEGER)")
-        .execute(&db)
-        .await
-        .unwrap();
+    run(&db, "CREATE TABLE t (a INTEGER)").await;
     let mut writing = db.begin().await.unwrap();
     sqlx::query("INSERT INTO t VALUES (1)")
         .execute(&mut writing)
@@ -130,17 +117,17 @@ async fn readers_go_on_while_one_writes() {
         number(&db, "SELECT count(*) FROM t"),
     );
 
-    assert_eq!(reading.await.expect("no reader waits for a writer"), 0);
+    assert_eq!(reading.await.expect("the reader waits for the writer"), 0);
     writing.commit().await.unwrap();
     assert_eq!(number(&db, "SELECT count(*) FROM t").await, 1);
 }
 
 #[tokio::test]
-async fn a_writer_that_waits_too_long_is_told_who_writes() {
+async fn the_timeout_of_a_writer_names_the_pool_of_writers() {
     let (builder, _home) = world::builder();
     let db = builder
         .acquire_timeout(Duration::from_secs(1))
-        .name("books".into())
+        .name("books")
         .build()
         .unwrap();
     let _writing = db.begin().await.unwrap();
@@ -159,16 +146,13 @@ async fn a_writer_that_waits_too_long_is_told_who_writes() {
 }
 
 #[tokio::test]
-async fn the_right_to_write_comes_back_from_a_transaction_that_was_dropped() {
+async fn a_dropped_transaction_gives_the_right_to_write_back() {
     let (builder, _home) = world::builder();
     let db = builder
         .acquire_timeout(Duration::from_secs(5))
         .build()
         .unwrap();
-    sqlx::query("CREATE TABLE t (a INTEGER)")
-        .execute(&db)
-        .await
-        .unwrap();
+    run(&db, "CREATE TABLE t (a INTEGER)").await;
     for _ in 0..5 {
         let mut dropped = db.begin().await.unwrap();
         sqlx::query("INSERT INTO t VALUES (1)")
@@ -178,16 +162,13 @@ async fn the_right_to_write_comes_back_from_a_transaction_that_was_dropped() {
         drop(dropped);
     }
 
-    sqlx::query("INSERT INTO t VALUES (2)")
-        .execute(&db)
-        .await
-        .unwrap();
+    run(&db, "INSERT INTO t VALUES (2)").await;
 
     assert_eq!(number(&db, "SELECT count(*) FROM t").await, 1);
 }
 
 #[tokio::test]
-async fn a_statement_that_nobody_waits_for_is_given_up() {
+async fn a_dropped_statement_is_stopped_and_its_connection_kept() {
     let (builder, _home) = world::builder();
     let db = builder
         .max_size(1)
@@ -205,13 +186,10 @@ async fn a_statement_that_nobody_waits_for_is_given_up() {
 }
 
 #[tokio::test]
-async fn nothing_is_written_after_the_database_gave_a_transaction_up() {
+async fn nothing_is_written_after_the_database_rolled_a_transaction_back() {
     let (builder, _home) = world::builder();
     let db = builder.max_size(1).build().unwrap();
-    sqlx::query("CREATE TABLE t (a BLOB)")
-        .execute(&db)
-        .await
-        .unwrap();
+    run(&db, "CREATE TABLE t (a BLOB)").await;
 
     let work = db.transaction(async || {
         sqlx::query("INSERT INTO t VALUES (1)").execute(&db).await?;

@@ -1,10 +1,10 @@
-//! SQLite: a write waits in two lines, for its turn and for a connection, and has one deadline.
+//! A write on SQLite waits for the right to write and then for a connection, within one deadline.
 //!
-//! In real time: the driver works on threads that a paused clock does not know.
+//! The tests run in real time, because the driver has threads that a paused clock does not stop.
 
 use std::time::Duration;
 
-use cenote::BindError;
+use cenote::scope::BindError;
 use cenote_sqlx::{Db, Transaction, pool_error};
 use cenote_testkit::clock::now;
 use sqlx::{Error, Sqlite};
@@ -12,10 +12,11 @@ use tokio::time::sleep;
 
 use crate::world::sqlite as world;
 
-/// How long a call may take.
+/// The time limit of a call.
 const LIMIT: Duration = Duration::from_secs(2);
 
-/// How long it waits for its turn. With a limit for each of its waits it would take this longer.
+/// How long a call waits for the right to write. With a limit for each of its waits a call would
+/// take this much longer.
 const TURN: Duration = Duration::from_millis(1_600);
 
 const INSERT: &str = "INSERT INTO t VALUES (1)";
@@ -29,8 +30,8 @@ async fn database(max_size: usize) -> (Db<Sqlite>, world::Home) {
     (db, home)
 }
 
-/// Runs `call` while `writing` has its turn. After that another caller is in front of it in the
-/// line for the only connection.
+/// Runs `call` while `writing` has the right to write. Afterwards another caller is ahead of it in
+/// the queue for the only connection.
 async fn delayed<T>(
     db: &Db<Sqlite>,
     writing: Transaction<'static, Sqlite>,
@@ -39,10 +40,10 @@ async fn delayed<T>(
     let begun = now();
     let reader = tokio::spawn({
         let db = db.clone();
-        // Longer than any call, and never used: it is aborted.
+        // Longer than any call. The task is aborted.
         async move {
             (
-                db.pool().acquire_timeout(None).await.unwrap(),
+                db.pool().acquire_within(None).await.unwrap(),
                 sleep(4 * LIMIT).await,
             )
         }
@@ -56,23 +57,26 @@ async fn delayed<T>(
 
     let took = begun.elapsed();
     reader.abort();
-    assert!(took > TURN, "it did not wait for its turn: {took:?}");
+    assert!(
+        took > TURN,
+        "the call did not wait for the right to write: {took:?}"
+    );
     assert!(took < LIMIT + TURN / 2, "two deadlines in a row: {took:?}");
-    called.err().expect("there is no connection for it")
+    called.err().expect("a connection was free")
 }
 
-/// Did it time out at the connections, and not in the line of writers?
+/// Asserts that the call timed out in the queue for connections, not in that of writers.
 fn assert_timed_out_at_connections(db: &Db<Sqlite>, error: &Error) {
     match pool_error(error) {
         Some(BindError::Acquire(cenote::AcquireError::TimedOut(seen))) => {
             assert_eq!(seen.pool(), db.pool().name());
         }
-        other => panic!("it was to time out: {other:?}"),
+        other => panic!("not a timeout: {other:?}"),
     }
 }
 
 #[tokio::test]
-async fn a_statement_that_waits_for_its_turn_and_then_for_a_connection_has_one_deadline() {
+async fn a_statement_has_one_deadline_for_the_right_to_write_and_for_a_connection() {
     let (db, _home) = database(1).await;
     let writing = db.begin().await.unwrap();
 
@@ -82,7 +86,7 @@ async fn a_statement_that_waits_for_its_turn_and_then_for_a_connection_has_one_d
 }
 
 #[tokio::test]
-async fn a_transaction_that_waits_for_its_turn_and_then_for_a_connection_has_one_deadline() {
+async fn a_transaction_has_one_deadline_for_the_right_to_write_and_for_a_connection() {
     let (db, _home) = database(1).await;
     let writing = db.begin().await.unwrap();
 
@@ -92,15 +96,15 @@ async fn a_transaction_that_waits_for_its_turn_and_then_for_a_connection_has_one
 }
 
 #[tokio::test]
-async fn a_write_that_waits_for_its_turn_and_then_for_the_scopes_connection_has_one_deadline() {
+async fn a_write_has_one_deadline_for_the_right_to_write_and_for_the_pinned_connection() {
     let (db, _home) = database(2).await;
     let writing = db.begin().await.unwrap();
     let begun = now();
 
     let (written, ()) = cenote::scope(async {
         tokio::join!(sqlx::query(INSERT).execute(&db), async {
-            // Its session was changed, so it is pinned from here on. It is in use for longer than
-            // the write may take.
+            // The session is changed, so its connection is pinned. It is in use for longer than the
+            // write may take.
             let mut lease = db.acquire().await.unwrap();
             let change = sqlx::query("CREATE TEMP TABLE mine (a INTEGER)");
             change.execute(&mut lease).await.unwrap();
@@ -119,12 +123,12 @@ async fn a_write_that_waits_for_its_turn_and_then_for_the_scopes_connection_has_
         Some(BindError::InUse { waited, .. }) => {
             assert!(*waited < LIMIT / 2, "a deadline of its own: {waited:?}");
         }
-        other => panic!("it was to find its connection in use: {other:?}"),
+        other => panic!("the pinned connection was not in use: {other:?}"),
     }
 }
 
 #[tokio::test]
-async fn the_time_of_a_transaction_begins_when_it_is_awaited() {
+async fn the_deadline_of_a_transaction_counts_from_its_first_poll() {
     let (builder, _home) = world::builder();
     let limit = Duration::from_millis(500);
     let db = builder.max_size(1).acquire_timeout(limit).build().unwrap();

@@ -1,4 +1,4 @@
-//! SQLite's faults: a file that somebody else has locked, that is not there, or that is no database any longer.
+//! Faults of SQLite: a file that is locked, missing, replaced, or not a database.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use tokio::time::sleep;
 
 const MAX_SIZE: usize = 3;
 
-/// A database with a table, in a file of its own, and the file's name.
+/// A database with a table, and the name of its file.
 async fn shop(mode: &str, patience: u32) -> (Db<Sqlite>, PathBuf, TempDir) {
     let home = tempfile::tempdir().unwrap();
     let file = home.path().join("shop.db");
@@ -37,15 +37,15 @@ async fn count(db: &Db<Sqlite>) -> Result<i64, sqlx::Error> {
     sqlx::query_scalar(sql).fetch_one(db).await
 }
 
-/// Somebody who does not stand in our line.
-async fn stranger(file: &std::path::Path, sql: &'static str) -> SqliteConnection {
+/// A connection of another program, which ignores the queue of writers.
+async fn foreign(file: &std::path::Path, sql: &'static str) -> SqliteConnection {
     let url = format!("sqlite://{}", file.display());
-    let mut stranger = SqliteConnection::connect(&url).await.unwrap();
-    sqlx::raw_sql(sql).execute(&mut stranger).await.unwrap();
-    stranger
+    let mut foreign = SqliteConnection::connect(&url).await.unwrap();
+    sqlx::raw_sql(sql).execute(&mut foreign).await.unwrap();
+    foreign
 }
 
-/// Nothing is out, and everything can be had.
+/// Asserts that no connection is in use, and that all can be acquired.
 async fn assert_full_service(db: &Db<Sqlite>) {
     let seen = db.pool().status();
     assert_eq!(seen.in_use + seen.waiting, 0, "{seen:?}");
@@ -61,9 +61,9 @@ async fn assert_full_service(db: &Db<Sqlite>) {
 }
 
 #[tokio::test]
-async fn a_file_that_a_stranger_writes_to_is_a_conflict_and_readers_go_on() {
+async fn a_foreign_writer_is_a_conflict_and_readers_go_on() {
     let (db, file, _home) = shop("rwc", 50).await;
-    let stranger = stranger(&file, "BEGIN IMMEDIATE; INSERT INTO t VALUES (1)").await;
+    let foreign = foreign(&file, "BEGIN IMMEDIATE; INSERT INTO t VALUES (1)").await;
 
     let (error, took) = timed(run(&db, "INSERT INTO t VALUES (2)")).await;
     let begun = db.begin().await;
@@ -74,21 +74,25 @@ async fn a_file_that_a_stranger_writes_to_is_a_conflict_and_readers_go_on() {
     assert!(took < Duration::from_secs(2), "{took:?}");
     assert_eq!(Db::<Sqlite>::classify(&begun.unwrap_err()), Class::Conflict);
     assert_eq!(count(&db).await.unwrap(), 0);
-    drop(stranger);
+    drop(foreign);
     run(&db, "INSERT INTO t VALUES (2)").await.unwrap();
-    assert_eq!(count(&db).await.unwrap(), 1, "the stranger's was undone");
-    assert_eq!(db.pool().status().closed.by(cenote::Reason::Broken), 0);
+    assert_eq!(
+        count(&db).await.unwrap(),
+        1,
+        "the row of the foreign writer was undone"
+    );
+    assert_eq!(db.pool().status().closes.by(cenote::CloseReason::Broken), 0);
     assert_full_service(&db).await;
 }
 
 #[tokio::test]
-async fn a_stranger_who_writes_is_waited_for() {
+async fn a_write_waits_for_a_foreign_writer() {
     let (db, file, _home) = shop("rwc", 5000).await;
-    let stranger = stranger(&file, "BEGIN IMMEDIATE; INSERT INTO t VALUES (1)").await;
+    let foreign = foreign(&file, "BEGIN IMMEDIATE; INSERT INTO t VALUES (1)").await;
 
     let leave = async {
         sleep(Duration::from_millis(100)).await;
-        drop(stranger);
+        drop(foreign);
     };
     let (written, ()) = tokio::join!(run(&db, "INSERT INTO t VALUES (2)"), leave);
 
@@ -97,11 +101,11 @@ async fn a_stranger_who_writes_is_waited_for() {
 }
 
 #[tokio::test]
-async fn an_open_that_meets_a_stranger_s_lock_says_so_and_the_next_succeeds() {
+async fn an_open_that_finds_a_foreign_lock_fails_and_the_next_one_succeeds() {
     let (db, file, _home) = shop("rwc", 50).await;
     db.pool().close_within(Duration::from_secs(5)).await;
     let alone = "PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE; INSERT INTO t VALUES (1)";
-    let stranger = stranger(&file, alone).await;
+    let foreign = foreign(&file, alone).await;
     let options = sqlx::sqlite::SqliteConnectOptions::new()
         .filename(&file)
         .busy_timeout(Duration::from_millis(50))
@@ -115,12 +119,12 @@ async fn an_open_that_meets_a_stranger_s_lock_says_so_and_the_next_succeeds() {
 
     assert_eq!(Db::<Sqlite>::classify(&error), Class::Refused, "{error}");
     assert!(error.to_string().contains("database is locked"), "{error}");
-    stranger.close().await.unwrap();
+    foreign.close().await.unwrap();
     assert_full_service(&db).await;
 }
 
 #[tokio::test]
-async fn a_file_that_is_not_there_is_an_error_that_says_so_until_it_is() {
+async fn a_missing_file_is_an_error_until_it_is_created() {
     let (db, file, _home) = shop("rw", 50).await;
 
     let error = db.acquire().await.unwrap_err();
@@ -133,7 +137,7 @@ async fn a_file_that_is_not_there_is_an_error_that_says_so_until_it_is() {
     assert_full_service(&db).await;
 }
 
-/// With all that SQLite keeps beside it.
+/// Removes the file, its log and its shared memory.
 fn remove(file: &std::path::Path) {
     for end in ["", "-wal", "-shm"] {
         std::fs::remove_file(format!("{}{end}", file.display())).unwrap();
@@ -156,22 +160,26 @@ async fn a_file_that_was_replaced_is_noticed_by_the_next_check() {
 
     let text = error.to_string();
     assert!(text.contains("unable to open database file"), "{text}");
-    let closed = db.pool().status().closed;
-    assert_eq!(closed.by(cenote::Reason::FailedCheck), 1, "{closed:?}");
+    let closes = db.pool().status().closes;
+    assert_eq!(closes.by(cenote::CloseReason::FailedCheck), 1, "{closes:?}");
     let other = Db::sqlite(format!("sqlite://{}?mode=rwc", file.display()));
     let other = other.build().unwrap();
     run(&other, "CREATE TABLE t (a INTEGER)").await.unwrap();
     run(&db, "INSERT INTO t VALUES (3)").await.unwrap();
-    assert_eq!(count(&other).await.unwrap(), 1, "they see one file");
+    assert_eq!(
+        count(&other).await.unwrap(),
+        1,
+        "both handles use the new file"
+    );
     assert_full_service(&db).await;
 }
 
 #[tokio::test]
-async fn a_file_that_is_no_database_any_longer_breaks_its_connections() {
+async fn a_file_that_was_overwritten_is_an_error_until_it_is_restored() {
     let (db, file, _home) = shop("rwc", 50).await;
     run(&db, "INSERT INTO t VALUES (1)").await.unwrap();
     db.pool().invalidate();
-    // What is in the log goes to the file with the last connection.
+    // When the last connection is closed, the log is written to the file.
     let open = || db.pool().status().total + db.pool().status().closing;
     while open() > 0 {
         sleep(Duration::from_millis(5)).await;

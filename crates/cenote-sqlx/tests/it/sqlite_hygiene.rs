@@ -1,4 +1,4 @@
-//! SQLite alone: what a session was left with, and databases in memory.
+//! Tests for SQLite alone: transactions left open, and databases in memory.
 
 use std::time::Duration;
 
@@ -7,68 +7,7 @@ use futures_util::StreamExt;
 use sqlx::Sqlite;
 use sqlx::sqlite::SqliteConnectOptions;
 
-use crate::world::sqlite as world;
-
-async fn number(db: &Db<Sqlite>, sql: &'static str) -> i64 {
-    sqlx::query_scalar(sql).fetch_one(db).await.unwrap()
-}
-
-async fn run(db: &Db<Sqlite>, sql: &'static str) {
-    sqlx::raw_sql(sql).execute(db).await.unwrap();
-}
-
-#[tokio::test]
-async fn what_a_session_was_left_with_is_gone_with_its_connection() {
-    let (builder, _home) = world::builder();
-    let db = builder.max_size(1).build().unwrap();
-    let left: [(&str, &'static str, i64); 6] = [
-        (
-            "CREATE TEMP TABLE left_over (a INTEGER)",
-            "SELECT count(*) FROM sqlite_temp_schema",
-            1,
-        ),
-        (
-            "CREATE TEMPORARY VIEW left_over AS SELECT 1",
-            "SELECT count(*) FROM sqlite_temp_schema",
-            1,
-        ),
-        (
-            "ATTACH ':memory:' AS left_over",
-            "SELECT count(*) FROM pragma_database_list WHERE name = 'left_over'",
-            1,
-        ),
-        (
-            "PRAGMA recursive_triggers = 1",
-            "SELECT recursive_triggers FROM pragma_recursive_triggers",
-            1,
-        ),
-        (
-            "PRAGMA query_only = 1",
-            "SELECT query_only FROM pragma_query_only",
-            1,
-        ),
-        (
-            "PRAGMA foreign_keys = 0",
-            "SELECT 1 - foreign_keys FROM pragma_foreign_keys",
-            1,
-        ),
-    ];
-    for (leave, seen, there) in left {
-        let mut lease = db.acquire().await.unwrap();
-        sqlx::raw_sql(sqlx::AssertSqlSafe(leave))
-            .execute(&mut lease)
-            .await
-            .unwrap();
-        let found: i64 = sqlx::query_scalar(seen)
-            .fetch_one(&mut lease)
-            .await
-            .unwrap();
-        assert_eq!(found, there, "{leave} is to leave something");
-        drop(lease);
-
-        assert_eq!(number(&db, seen).await, 0, "{leave} was left over");
-    }
-}
+use crate::world::sqlite::{self as world, number, run};
 
 #[tokio::test]
 async fn a_transaction_left_open_is_rolled_back_and_the_connection_is_kept() {
@@ -87,7 +26,7 @@ async fn a_transaction_left_open_is_rolled_back_and_the_connection_is_kept() {
 }
 
 #[tokio::test]
-async fn a_transaction_begun_by_sql_keeps_its_place_in_the_line_of_writers() {
+async fn a_transaction_begun_by_sql_keeps_the_right_to_write() {
     let (builder, _home) = world::builder();
     let db = builder
         .max_size(3)
@@ -96,7 +35,7 @@ async fn a_transaction_begun_by_sql_keeps_its_place_in_the_line_of_writers() {
     let db = db.build().unwrap();
     run(&db, "CREATE TABLE t (a INTEGER)").await;
 
-    let writing = cenote::Scope::new();
+    let writing = cenote::scope::Scope::new();
     writing.run(run(&db, "BEGIN IMMEDIATE")).await;
     let other = tokio::spawn({
         let db = db.clone();
@@ -106,14 +45,14 @@ async fn a_transaction_begun_by_sql_keeps_its_place_in_the_line_of_writers() {
         writing.run(run(&db, "INSERT INTO t VALUES (1)")).await;
         tokio::task::yield_now().await;
     }
-    assert!(!other.is_finished(), "it waits for its turn");
+    assert!(!other.is_finished(), "the other writer does not wait");
     writing.run(run(&db, "COMMIT")).await;
     writing.end();
 
     other
         .await
         .unwrap()
-        .expect("it never meets a locked database");
+        .expect("the other writer never finds the database locked");
     assert_eq!(number(&db, "SELECT count(*) FROM t").await, 21);
 }
 
@@ -123,7 +62,7 @@ async fn a_database_in_memory_outlives_its_connections() {
     let db = db.build().unwrap();
     run(&db, "CREATE TABLE t (a INTEGER)").await;
 
-    // Changed, so that it is closed; and retired.
+    // The first connection is closed because it was changed, the second because it is invalidated.
     run(&db, "PRAGMA recursive_triggers = 1").await;
     assert_eq!(number(&db, "SELECT count(*) FROM t").await, 0);
     db.pool().invalidate();
@@ -133,11 +72,11 @@ async fn a_database_in_memory_outlives_its_connections() {
     let another = Db::sqlite("sqlite::memory:?cenote.max_size=1");
     let another = another.build().unwrap();
     let alone = sqlx::query("SELECT * FROM t").execute(&another).await;
-    assert!(alone.is_err(), "each handle has its own");
+    assert!(alone.is_err(), "each handle has a database of its own");
 }
 
 #[tokio::test]
-async fn a_database_in_memory_that_is_shared_is_one_for_all_connections() {
+async fn a_shared_database_in_memory_is_the_same_for_all_connections() {
     let options = |name: &str| {
         let options = SqliteConnectOptions::new().filename(name);
         options.in_memory(true).shared_cache(true)
@@ -177,7 +116,7 @@ async fn a_database_in_memory_that_is_shared_is_one_for_all_connections() {
 }
 
 #[tokio::test]
-async fn readers_read_at_the_same_time_on_connections_of_their_own() {
+async fn readers_at_the_same_time_have_connections_of_their_own() {
     let (builder, _home) = world::builder();
     let db = builder.max_size(4).build().unwrap();
     let _writing = db.begin().await.unwrap();

@@ -1,4 +1,4 @@
-//! TLS that is asked for is used on every connection, or the open fails: never in the plain, and never with a stranger.
+//! TLS that is required is used on every connection, or the open fails.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
@@ -12,7 +12,8 @@ use sqlx::{MySql, Postgres};
 use tempfile::TempDir;
 use tokio::time::{sleep, timeout};
 
-/// A certificate for `127.0.0.1` that vouches for itself, and its key, which anybody may read: it guards nothing.
+/// A self-signed certificate for `127.0.0.1`, and its key. Every user may read the key, which
+/// guards nothing.
 struct Certificate {
     folder: TempDir,
 }
@@ -28,7 +29,7 @@ impl Certificate {
             .args([Path::new("-keyout"), &certificate.file("key")])
             .args([Path::new("-out"), &certificate.file("crt")])
             .output();
-        let made = made.expect("`openssl` makes the certificate: install it");
+        let made = made.expect("`openssl` must be installed: it makes the certificate");
         assert!(made.status.success(), "{made:?}");
         certificate.allow(certificate.folder.path(), 0o755);
         certificate.allow(&certificate.file("key"), 0o644);
@@ -43,7 +44,7 @@ impl Certificate {
         fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
     }
 
-    /// Puts it where PostgreSQL looks for it, and where nobody else may.
+    /// Copies it into the data folder of PostgreSQL, readable for the server only.
     fn install(&self, server: &Server) {
         let data = server.folder().join("data");
         let owner = fs::metadata(&data).unwrap();
@@ -71,8 +72,8 @@ fn pool<DB: Dialect>(builder: Builder<DB>) -> Db<DB> {
     builder.build().unwrap()
 }
 
-/// Switches TLS on or off, for connections to come.
-async fn speak(server: &Server, tls: &str) {
+/// Switches TLS on or off for new connections.
+async fn set_tls(server: &Server, tls: &str) {
     let db = postgres(server, "sslmode=disable");
     let set = format!("ALTER SYSTEM SET ssl = {tls}");
     sqlx::raw_sql(sqlx::AssertSqlSafe(set))
@@ -85,7 +86,7 @@ async fn speak(server: &Server, tls: &str) {
         .unwrap();
     let changed = timeout(Duration::from_secs(20), async {
         loop {
-            // A session knows what was set when it began.
+            // A session shows the setting of the time when it began.
             db.pool().invalidate();
             let now: String = sqlx::query_scalar("SHOW ssl").fetch_one(&db).await.unwrap();
             if now == tls {
@@ -101,26 +102,26 @@ async fn private_postgres() -> (Server, Certificate) {
     let certificate = Certificate::new();
     let server = cenote_servers::postgres::start().unwrap();
     certificate.install(&server);
-    speak(&server, "on").await;
+    set_tls(&server, "on").await;
     (server, certificate)
 }
 
-const COVERED: &str = "SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()";
+const ENCRYPTED: &str = "SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()";
 
-async fn assert_covered(db: &Db<Postgres>) {
+async fn assert_encrypted(db: &Db<Postgres>) {
     let mut all = Vec::new();
     for _ in 0..3 {
         let mut lease = db.acquire().await.unwrap();
-        let covered: bool = sqlx::query_scalar(COVERED)
+        let encrypted: bool = sqlx::query_scalar(ENCRYPTED)
             .fetch_one(&mut lease)
             .await
             .unwrap();
-        assert!(covered, "in the plain");
+        assert!(encrypted, "a connection without TLS");
         all.push(lease);
     }
 }
 
-/// The text of the error of an open, which must fail.
+/// Returns the error of an open, which must fail.
 async fn refusal<DB: Dialect>(db: &Db<DB>) -> String {
     let error = db.acquire().await.unwrap_err();
     let seen = db.pool().status();
@@ -129,17 +130,17 @@ async fn refusal<DB: Dialect>(db: &Db<DB>) -> String {
 }
 
 #[tokio::test]
-async fn where_tls_is_required_every_connection_to_postgresql_is_covered() {
+async fn required_tls_is_used_on_every_connection_to_postgresql() {
     let (server, _certificate) = private_postgres().await;
-    assert_covered(&postgres(&server, "sslmode=require")).await;
+    assert_encrypted(&postgres(&server, "sslmode=require")).await;
     let url = format!("{}?sslmode=require", server.url());
     let asked = Db::postgres(url)
         .credentials(async || Ok::<_, std::io::Error>(Credentials::new("postgres", "any")));
-    assert_covered(&pool(asked)).await;
+    assert_encrypted(&pool(asked)).await;
 
     let db = postgres(&server, "sslmode=require");
     let before = db.acquire().await.unwrap();
-    speak(&server, "off").await;
+    set_tls(&server, "off").await;
 
     let error = db.acquire().await.unwrap_err().to_string();
     assert!(error.contains("server does not support TLS"), "{error}");
@@ -148,7 +149,7 @@ async fn where_tls_is_required_every_connection_to_postgresql_is_covered() {
 }
 
 #[tokio::test]
-async fn where_the_certificate_is_verified_a_stranger_s_is_refused() {
+async fn an_unknown_certificate_is_refused_where_certificates_are_verified() {
     let (server, certificate) = private_postgres().await;
     let known = certificate.file("crt");
     let stranger = Certificate::new();
@@ -162,11 +163,11 @@ async fn where_the_certificate_is_verified_a_stranger_s_is_refused() {
         assert!(error.contains("certificate"), "{error}");
     }
 
-    assert_covered(&postgres(&server, &trust(&known))).await;
+    assert_encrypted(&postgres(&server, &trust(&known))).await;
 }
 
 #[tokio::test]
-async fn where_tls_is_required_every_connection_to_mariadb_is_covered() {
+async fn required_tls_is_used_on_every_connection_to_mariadb() {
     let certificate = Certificate::new();
     let (key, crt) = (certificate.file("key"), certificate.file("crt"));
     let settings = [
@@ -184,7 +185,7 @@ async fn where_tls_is_required_every_connection_to_mariadb_is_covered() {
             .fetch_one(&mut lease)
             .await
             .unwrap();
-        assert!(!cipher.is_empty(), "in the plain");
+        assert!(!cipher.is_empty(), "a connection without TLS");
         all.push(lease);
     }
 
@@ -193,7 +194,7 @@ async fn where_tls_is_required_every_connection_to_mariadb_is_covered() {
 }
 
 #[tokio::test]
-async fn where_tls_is_required_a_server_without_it_gets_no_connection() {
+async fn required_tls_fails_on_a_server_without_it() {
     let plain = cenote_servers::postgres::start().unwrap();
     let error = refusal(&postgres(&plain, "sslmode=require")).await;
     assert!(error.contains("server does not support TLS"), "{error}");

@@ -1,4 +1,5 @@
-//! Plays many seeds of the simulation on all cores, or one alone with its story. `cargo xtask sim` runs it.
+//! Plays many seeds of the simulation on all cores, or one seed with its story. `cargo xtask sim`
+//! runs it.
 
 use std::collections::HashMap;
 use std::io::{self, IsTerminal, Write};
@@ -12,17 +13,17 @@ use cenote_testkit::sim::{Played, play};
 
 const USAGE: &str = "usage: sim [--seeds N] [--from K], or sim --seed S";
 
-/// More stories than anybody reads.
+/// How many stories of broken promises are printed. A reader needs few.
 const SHOWN: usize = 3;
 
 /// How many seeds a thread takes at once.
 const CHUNK: u64 = 64;
 
-/// A seed is played in milliseconds.
+/// A seed is played in milliseconds, so one that takes this long hangs.
 const HANGS_AFTER: Duration = Duration::from_secs(60);
 
 const ON_TERMINAL: Duration = Duration::from_millis(200);
-/// A log is read later, and should stay short.
+/// A log is read later, so it gets few progress lines.
 const IN_LOG: Duration = Duration::from_secs(5);
 
 fn main() -> ExitCode {
@@ -70,7 +71,7 @@ struct Run {
     done: AtomicU64,
     steps: AtomicU64,
     broken: Mutex<Vec<Played>>,
-    /// What each thread plays, and since when.
+    /// The seed that each thread plays, and since when.
     playing: Mutex<HashMap<ThreadId, (u64, Instant)>>,
     started: Instant,
     on_terminal: bool,
@@ -132,7 +133,8 @@ impl Run {
         playing.expect("nothing panics while it is held")
     }
 
-    /// A loop without an end in the pool cannot be interrupted: it ends the program, and says which seed it is.
+    /// An endless loop in the pool cannot be interrupted. So a seed that hangs ends the program,
+    /// and the program names the seed.
     fn end_if_it_hangs(&self) {
         let playing = self.playing();
         let hangs = |(_, since): &&(u64, Instant)| since.elapsed() > HANGS_AFTER;
@@ -173,7 +175,7 @@ impl Run {
             self.per_second(),
             self.broken().len()
         );
-        // A line that cannot be shown is no reason to stop.
+        // The run goes on if a progress line cannot be written.
         let _ = if self.on_terminal {
             write!(io::stderr(), "\r{line}\x1b[K")
         } else {

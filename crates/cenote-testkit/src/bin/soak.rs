@@ -50,7 +50,7 @@ fn read(args: &[String]) -> Option<Soak> {
                 soak.length = Duration::from_secs(value.parse::<u32>().ok()? as u64 * 60)
             }
             "--seconds" => soak.length = Duration::from_secs(value.parse::<u32>().ok()?.into()),
-            // For the test of the verdict, so the usage does not offer it.
+            // Only the tests of the verdict use it, so the usage does not name it.
             "--leak" => soak.leak = Some(leak(value)?),
             _ => return None,
         }
@@ -95,7 +95,7 @@ fn show(sample: &Sample) {
     );
 }
 
-/// What is not counted is not judged.
+/// Shows `?` for a count that this system does not offer.
 fn told(count: Option<usize>) -> String {
     count.map_or_else(|| "?".to_owned(), |count| count.to_string())
 }

@@ -1,4 +1,4 @@
-//! What the network of a proxy does at the moment: plain data, read by every connection.
+//! The faults of a proxy's network: plain data that every connection reads.
 
 use std::time::Duration;
 
@@ -9,12 +9,12 @@ pub enum Way {
     ToServer,
     /// From the server to the client: replies.
     ToClient,
-    /// Both of them.
+    /// Both directions.
     Both,
 }
 
 impl Way {
-    /// As indices of [`Faults::lanes`].
+    /// Returns the direction as indices of [`Faults::lanes`].
     pub(super) fn lanes(self) -> &'static [usize] {
         match self {
             Self::ToServer => &[0],
@@ -24,28 +24,28 @@ impl Way {
     }
 }
 
-/// What happens to a connection once it has passed its bytes.
+/// The end of a connection that has passed the bytes of its limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Then {
     /// It is reset (RST), for both sides.
     Reset,
     /// It is closed in good order (FIN), for both sides.
     Close,
-    /// It stalls that way, until it is resumed.
+    /// It stalls in that direction until it is resumed.
     Stall,
-    /// It loses what else is sent that way.
+    /// It loses all further bytes in that direction.
     Lose,
 }
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct Faults {
-    /// To the server, to the client.
+    /// Index 0 is the direction to the server, index 1 the direction to the client.
     pub(super) lanes: [Lane; 2],
     pub(super) slow_start: SlowStart,
     pub(super) black_hole: bool,
-    /// Connections before this one are ended like this.
+    /// Connections with a lower number than this one end in this way.
     pub(super) cut: Option<(u64, Cut)>,
-    /// How many limits were set so far: the serial of the newest.
+    /// How many limits were set so far. It is the serial of the newest one.
     pub(super) limits: u64,
 }
 
@@ -65,7 +65,7 @@ impl Faults {
     }
 }
 
-/// What happens in one direction.
+/// The faults of one direction.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Lane {
     pub(super) delay: Duration,
@@ -82,7 +82,7 @@ pub(super) struct Limit {
     pub(super) then: Then,
 }
 
-/// The first bytes of the connections from this one on are slow.
+/// The first bytes of this connection and of all later ones are slow.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct SlowStart {
     pub(super) bytes: u64,
@@ -90,7 +90,7 @@ pub(super) struct SlowStart {
     pub(super) from: u64,
 }
 
-/// How a connection is ended from outside.
+/// How the proxy ends a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Cut {
     Reset,

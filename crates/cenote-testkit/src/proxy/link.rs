@@ -1,4 +1,4 @@
-//! One connection through a proxy: two sockets, a pump each way, and an end.
+//! One connection through a proxy: two sockets, a pump for each direction, and an end.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -12,12 +12,13 @@ use tokio::sync::watch;
 use super::faults::{Cut, Faults};
 use super::pump::Pump;
 
-/// What a proxy has seen.
+/// What a proxy has counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Counts {
-    /// Connections taken so far.
+    /// Connections accepted so far.
     pub accepted: u64,
-    /// Those that have not ended. While a stall lasts, nobody hears that a side has closed.
+    /// Connections that have not ended. During a stall, the proxy does not notice that a side has
+    /// closed.
     pub alive: u64,
     /// Bytes delivered to the server.
     pub to_server: u64,
@@ -35,7 +36,7 @@ pub(super) struct Tally {
 
 impl Tally {
     pub(super) fn counts(&self) -> Counts {
-        // What has ended is read first: it never exceeds what was accepted.
+        // `ended` is read first, so that it never exceeds `accepted`.
         let ended = self.ended.load(Ordering::SeqCst);
         let accepted = self.accepted.load(Ordering::SeqCst);
         Counts {
@@ -47,7 +48,7 @@ impl Tally {
     }
 }
 
-/// Accepts until it is dropped or the proxy is.
+/// Accepts connections until this future or the proxy is dropped.
 pub(super) async fn take_connections(
     listener: TcpListener,
     target: SocketAddr,
@@ -60,7 +61,8 @@ pub(super) async fn take_connections(
             () = dropped(&mut faults) => return,
         };
         let Ok((client, _)) = accepted else {
-            // Out of file handles: asking again at once would only burn the processor.
+            // The process is out of file descriptors. To ask again at once would only burn the
+            // processor.
             tokio::time::sleep(Duration::from_millis(10)).await;
             continue;
         };
@@ -70,7 +72,7 @@ pub(super) async fn take_connections(
     }
 }
 
-/// A connection from its first byte to its end.
+/// Serves a connection from its first byte to its end.
 async fn carry(
     number: u64,
     mut client: TcpStream,
@@ -91,7 +93,8 @@ async fn carry(
         Ok(server) => server,
         Err(cut) => return end(cut, client, None, alive, commands).await,
     };
-    // A delay is ours to give, not the kernel's. It can only fail on a socket that is gone, which the pumps will notice.
+    // Only the proxy delays bytes, not the kernel. This fails only on a dead socket, which the
+    // pumps notice.
     let _ = (client.set_nodelay(true), server.set_nodelay(true));
 
     let ended = {
@@ -109,7 +112,8 @@ async fn carry(
     end(ended, client, Some(server), alive, commands).await;
 }
 
-/// Ends both sides in the same way. None: both have ended by themselves, or the proxy is gone.
+/// Ends both sides in the same way. `None` means that both have ended by themselves or that the
+/// proxy is gone.
 async fn end(
     cut: Option<Cut>,
     mut client: TcpStream,
@@ -122,17 +126,18 @@ async fn end(
         None => {}
         Some(Cut::Reset) => {
             for side in sides {
-                // It can only fail on a socket that is gone already.
+                // This fails only on a dead socket.
                 let _ = side.set_zero_linger();
             }
         }
         Some(Cut::Close) => {
             for side in &mut sides {
-                // As above.
+                // This fails only on a dead socket.
                 let _ = side.shutdown().await;
             }
             drop(alive);
-            // A socket dropped with bytes unread sends a reset: so they are read until the other side closes too.
+            // A socket that is dropped with unread bytes sends a reset. So the rest is read until
+            // the other side closes too.
             let drained = async {
                 for side in sides {
                     drain(side).await;
@@ -151,7 +156,7 @@ async fn drain(side: &mut (impl AsyncRead + Unpin)) {
     while matches!(side.read(&mut unread).await, Ok(1..)) {}
 }
 
-/// Waits until the connection is to be cut; none if the proxy is dropped.
+/// Waits until the connection is to be cut. Returns `None` if the proxy is dropped.
 async fn cut(number: u64, faults: &mut watch::Receiver<Faults>) -> Option<Cut> {
     loop {
         match faults.borrow_and_update().cut {
@@ -166,7 +171,7 @@ async fn dropped(faults: &mut watch::Receiver<Faults>) {
     while faults.changed().await.is_ok() {}
 }
 
-/// Counts the connection until it is dropped.
+/// Counts a connection as alive until it is dropped.
 struct Alive(Arc<Tally>);
 
 impl Drop for Alive {

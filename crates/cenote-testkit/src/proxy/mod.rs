@@ -1,4 +1,5 @@
-//! A TCP proxy whose network misbehaves on command: slow, stalled, cut, half dead, refusing, silent.
+//! A TCP proxy whose network misbehaves on command: it is slow, stalls, cuts, loses one direction,
+//! refuses or stays silent.
 
 mod faults;
 mod link;
@@ -22,10 +23,12 @@ pub use link::Counts;
 /// Longer than a test's burst of new connections.
 const BACKLOG: u32 = 1024;
 
-/// Stands on a free loopback port in front of a server, and passes on what it is sent, until it is told to misbehave.
+/// A proxy on a free loopback port. It passes bytes to a server and back until it is told to
+/// misbehave.
 ///
-/// Every fault can be switched on and off at any time. Except where it says otherwise, it holds for the connections that are there and for
-/// those to come. Faults add up. Dropping the proxy ends its connections and frees its port. It waits in real time: not for a paused clock.
+/// Every fault can be switched on and off at any time. Unless its doc says otherwise, a fault
+/// affects all connections, present and future. Faults add up. Dropping the proxy ends its
+/// connections and frees its port. The proxy waits in real time, so it does not fit a paused clock.
 ///
 /// ```
 /// use std::time::Duration;
@@ -59,17 +62,18 @@ pub struct Proxy {
     addr: SocketAddr,
     faults: watch::Sender<Faults>,
     tally: Arc<Tally>,
-    /// Takes new connections. Nobody there: they are refused.
+    /// The task that accepts connections. While there is none, new connections are refused.
     doorman: Mutex<Option<JoinHandle<()>>>,
-    /// Bound and never listening: keeps the port ours while new connections are refused.
+    /// Bound, but never listening. It reserves the port while new connections are refused.
     _port: TcpSocket,
 }
 
 impl Proxy {
-    /// In front of `target`, which need not be there yet. A connection is reset if it is not there when the connection comes.
+    /// Starts a proxy in front of `target`. The server may start later: until then the proxy resets
+    /// the connections that it accepts.
     ///
     /// # Cancel safety
-    /// Dropping it leaves nothing behind.
+    /// Dropping the future leaves nothing behind.
     pub async fn to(target: impl ToSocketAddrs) -> io::Result<Self> {
         let mut addresses = lookup_host(target).await?;
         let target = addresses
@@ -88,44 +92,46 @@ impl Proxy {
         Ok(proxy)
     }
 
-    /// In front of the server that a URL names: `scheme://user@host:port/path`. The port must be there.
+    /// Starts a proxy in front of the server that a URL names: `scheme://user@host:port/path`. The
+    /// URL must have a port.
     ///
     /// # Cancel safety
-    /// Dropping it leaves nothing behind.
+    /// Dropping the future leaves nothing behind.
     pub async fn to_url(url: &str) -> io::Result<Self> {
         Self::to(split_url(url).1).await
     }
 
-    /// Where it listens. It stays the same for its whole life.
+    /// Returns the address of the proxy. It does not change.
     pub fn addr(&self) -> SocketAddr {
         self.addr
     }
 
-    /// The URL with its host and port replaced by those of the proxy.
+    /// Returns the URL with its host and port replaced by those of the proxy.
     ///
     /// # Panics
-    /// If it has no `://`.
+    /// If the URL has no `://`.
     pub fn url(&self, original: &str) -> String {
         let (before, _, after) = split_url(original);
         format!("{before}{}{after}", self.addr)
     }
 
-    /// What it has seen so far.
+    /// Returns the counts so far.
     pub fn counts(&self) -> Counts {
         self.tally.counts()
     }
 
-    /// Every chunk on its way is held for `delay`. Zero is none.
+    /// Delays every chunk by `delay`. Zero ends the delay.
     pub fn delay(&self, way: Way, delay: Duration) {
         self.change_lanes(way, |lane| lane.delay = delay);
     }
 
-    /// Bytes stop that way, and so does the end of a stream. Nothing is closed and nothing is lost.
+    /// Holds all bytes in that direction, and the end of the stream too. Nothing is closed and
+    /// nothing is lost.
     pub fn stall(&self, way: Way) {
         self.change_lanes(way, |lane| lane.stalled = true);
     }
 
-    /// Ends a stall: what was held goes on its way.
+    /// Ends a stall. The held bytes go on.
     pub fn resume(&self, way: Way) {
         self.change_lanes(way, |lane| {
             lane.stalled = false;
@@ -133,14 +139,15 @@ impl Proxy {
         });
     }
 
-    /// Half-open: what is sent that way is lost, the end of a stream included, and the other way works on. A connection that has lost
-    /// something stays deaf that way for good, since its stream has a hole.
+    /// Makes connections half-open: all bytes in that direction are lost, and so is the end of the
+    /// stream. The other direction still works. A connection that has lost bytes stays deaf in that
+    /// direction for good, because its stream has a hole.
     pub fn lose(&self, way: Way) {
         self.change_lanes(way, |lane| lane.lossy = true);
     }
 
-    /// Each connection passes `bytes` more that way, and then this happens to it; with zero it happens at once. A new connection counts from
-    /// its start.
+    /// Lets each connection pass `bytes` more in that direction and then applies `then` to it. With
+    /// zero bytes that happens at once. A new connection counts from its start.
     pub fn after(&self, way: Way, bytes: u64, then: Then) {
         self.faults.send_modify(|faults| {
             faults.limits += 1;
@@ -154,7 +161,8 @@ impl Proxy {
         });
     }
 
-    /// Slow handshake: on new connections, each chunk among the first `bytes` of either way is held for `delay`.
+    /// Slows the handshake of new connections: each chunk among the first `bytes` of either
+    /// direction is delayed by `delay`.
     pub fn slow_start(&self, bytes: u64, delay: Duration) {
         let from = self.tally.counts().accepted;
         self.faults.send_modify(|faults| {
@@ -162,35 +170,37 @@ impl Proxy {
         });
     }
 
-    /// Ends every connection that is there with a reset (RST), for both sides.
+    /// Ends every present connection with a reset (RST), for both sides.
     pub fn reset(&self) {
         self.cut(Cut::Reset);
     }
 
-    /// Ends every connection that is there in good order (FIN), for both sides.
+    /// Ends every present connection in good order (FIN), for both sides.
     pub fn close(&self) {
         self.cut(Cut::Close);
     }
 
-    /// New connections are accepted, never read from and never answered, for as long as they last.
+    /// Accepts new connections, and never reads from them or answers them, for as long as they
+    /// last.
     pub fn black_hole(&self) {
         self.faults.send_modify(|faults| faults.black_hole = true);
     }
 
-    /// New connections are refused. The port stays ours.
+    /// Refuses new connections. The port stays reserved.
     ///
     /// # Cancel safety
-    /// Dropped midway, new connections are refused a little later.
+    /// If the future is dropped midway, new connections are refused a little later.
     pub async fn refuse(&self) {
         let doorman = self.lock_doorman().take();
         if let Some(doorman) = doorman {
             doorman.abort();
-            // It was told to end: that it did is all there is to know.
+            // The task was told to end, so its result says nothing.
             let _ = doorman.await;
         }
     }
 
-    /// Ends every fault. What was held goes on its way; what was lost, cut or fell into the black hole stays so.
+    /// Ends every fault. Held bytes go on. Lost bytes, cut connections and connections in the black
+    /// hole stay as they are.
     pub fn heal(&self) -> io::Result<()> {
         self.faults.send_modify(Faults::heal);
         self.open_door()
@@ -223,7 +233,8 @@ impl Proxy {
     }
 }
 
-/// A socket on this address. Several may be bound to it, one of them may listen; nobody who asks for any free port is given this one.
+/// Binds a socket to this address. Several sockets may be bound to it, and one of them may listen.
+/// The system does not give this port to a program that asks for any free port.
 fn reuse_port(addr: SocketAddr) -> io::Result<TcpSocket> {
     let socket = TcpSocket::new_v4()?;
     socket.set_reuseaddr(true)?;
@@ -231,7 +242,7 @@ fn reuse_port(addr: SocketAddr) -> io::Result<TcpSocket> {
     Ok(socket)
 }
 
-/// What comes before host and port, these, and what comes after.
+/// Splits a URL into the part before host and port, host and port, and the rest.
 fn split_url(url: &str) -> (&str, &str, &str) {
     let start = match url.find("://") {
         Some(at) => at + "://".len(),

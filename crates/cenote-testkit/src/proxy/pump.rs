@@ -1,4 +1,5 @@
-//! One direction of a connection: reads, asks the faults, and passes on, waits, loses or ends.
+//! One direction of a connection. It reads a chunk and, as the faults say, passes it on, holds it,
+//! loses it or ends the connection.
 
 use std::future::pending;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,23 +12,23 @@ use tokio::sync::watch;
 use super::faults::{Cut, Faults, Then};
 use crate::clock::now;
 
-/// What is read at once: a chunk.
+/// The largest chunk.
 const CHUNK: usize = 16 * 1024;
 
 pub(super) struct Pump<'a> {
-    /// Of the connection, in the order of arrival.
+    /// The number of the connection, in the order of arrival.
     number: u64,
     lane: usize,
     faults: watch::Receiver<Faults>,
     delivered: &'a AtomicU64,
     passed: u64,
-    /// The serial of the limit that is counted down, and what is left of it.
+    /// The serial of the limit that is counted down, and the bytes that are left of it.
     limit: (u64, u64),
-    /// Something was lost: the stream has a hole, so nothing may follow.
+    /// Bytes were lost. The stream has a hole, so nothing may follow.
     deaf: bool,
 }
 
-/// What the faults say about the bytes at hand.
+/// What the faults do with a chunk.
 enum Verdict {
     Pass { after: Duration, at_most: u64 },
     Wait,
@@ -53,7 +54,7 @@ impl<'a> Pump<'a> {
         }
     }
 
-    /// Until the stream ends and its end was passed on, or the connection must end.
+    /// Runs until the end of the stream was passed on, or the connection must end.
     pub(super) async fn run(
         mut self,
         mut from: ReadHalf<'_>,
@@ -81,27 +82,29 @@ impl<'a> Pump<'a> {
                 }
             }
             if read == 0 {
-                // Its end was lost: the other side never hears of it.
+                // The end of the stream was lost, so the other side never hears of it.
                 return Ok(());
             }
         }
     }
 
-    /// The next chunk. Meanwhile a limit of zero may be set, which needs no bytes to be reached.
+    /// Reads the next chunk. It also watches for a limit of zero bytes, which is reached without a
+    /// chunk.
     async fn read(&mut self, from: &mut ReadHalf<'_>, chunk: &mut [u8]) -> Result<usize, Cut> {
         loop {
             if let Verdict::End(cut) = self.verdict() {
                 return Err(cut);
             }
             tokio::select! {
-                // A side that was reset takes the other with it.
+                // A side that was reset takes the other side with it.
                 read = from.read(chunk) => return read.map_err(|_| Cut::Reset),
                 () = changed(&mut self.faults) => {}
             }
         }
     }
 
-    /// Waits until bytes that arrived then may pass, and says how many; none if they are lost.
+    /// Waits until bytes that arrived at `arrived` may pass. Returns how many may pass, or `None`
+    /// if they are lost.
     async fn leave_to_pass(&mut self, arrived: Instant) -> Result<Option<u64>, Cut> {
         loop {
             let due = match self.verdict() {
@@ -155,7 +158,7 @@ impl<'a> Pump<'a> {
     }
 }
 
-/// Never, if there is no time.
+/// Waits until `due`. Without a time it waits for ever.
 async fn sleep_until(due: Option<Instant>) {
     match due {
         Some(due) => tokio::time::sleep_until(due.into()).await,
@@ -163,7 +166,8 @@ async fn sleep_until(due: Option<Instant>) {
     }
 }
 
-/// Never, if the proxy is gone: whoever ends the connection then is told by the same channel.
+/// Waits for a change. It waits for ever if the proxy is gone: the same channel tells the owner of
+/// the connection, which ends it.
 async fn changed(faults: &mut watch::Receiver<Faults>) {
     if faults.changed().await.is_err() {
         pending::<()>().await;

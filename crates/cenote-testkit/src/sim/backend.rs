@@ -1,29 +1,31 @@
-//! The simulated backend: a manager whose every callback draws what it does, and a book of what exists.
+//! The simulated backend: a manager whose every callback draws what it does, with a record of the
+//! resources that exist.
 
-use std::future;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use cenote::{
-    Acquired, BreakerChanged, BreakerState, Closed, Failure, Leaked, Manager, Observer,
-    OnOpenError, OpenFailed, Opened, PoolClosed, Recovery, Released, Resized, Strategy,
-    TimeoutRaised, Verdict,
+use cenote::breaker::{BreakerState, Failed, Recovery, Strategy, Verdict};
+use cenote::config::OnOpenError;
+use cenote::event::{
+    AcquireTimedOut, Acquired, BreakerChanged, Closed, Leaked, OpenFailed, Opened, PoolClosed,
+    Released, Resized,
 };
+use cenote::{LeaseEnd, Manager, Observer};
 
 use super::meddle;
 use super::plan::Lie;
 use super::world::{Sim, ThingState, World, now};
 use crate::backend::{Call, Fault, Gate, explode};
 
-/// What is pooled.
+/// The pooled resource.
 #[derive(Debug)]
 pub(super) struct Thing {
     pub(super) serial: u64,
-    /// The tick when its opening began.
+    /// The step in which its opening began.
     pub(super) born: u64,
     pub(super) dirty: bool,
     pub(super) broken: bool,
-    /// Its check or its clean failed, or a hook said no.
+    /// Its check or its clean failed, or a hook refused it.
     pub(super) unfit: bool,
     /// Its close has begun.
     leaves: bool,
@@ -45,10 +47,10 @@ impl Drop for Thing {
 #[derive(Debug)]
 pub(super) struct SimManager(pub(super) Arc<Sim>);
 
-/// Which count a callback is in while it runs.
+/// Selects the counter of a callback that runs.
 type Count = fn(&mut World) -> &mut usize;
 
-/// Counts a callback while it runs, also one that is dropped midway.
+/// Counts a callback while it runs, including one that is dropped midway.
 struct Running<'a>(&'a Sim, Count);
 
 impl<'a> Running<'a> {
@@ -71,16 +73,7 @@ impl Sim {
         for _ in 0..turns {
             tokio::task::yield_now().await;
         }
-        match gate {
-            Gate::Pass => Ok(()),
-            Gate::Fail => Err(Fault(call)),
-            Gate::Slow(delay) => {
-                tokio::time::sleep(delay).await;
-                Ok(())
-            }
-            Gate::Hang => future::pending().await,
-            Gate::Panic => explode(call),
-        }
+        gate.pass(call).await
     }
 
     fn draw(&self, call: Call, serial: Option<u64>) -> (Gate, u8) {
@@ -105,10 +98,11 @@ impl Sim {
         (gate, turns)
     }
 
-    /// A check, a clean or a hook.
+    /// Runs a check, a clean or a hook.
     async fn vet(&self, call: Call, thing: &mut Thing) -> Result<(), Fault> {
         let running = Running::begin(self, |world| &mut world.vetting);
-        // Unless it passes: it may be dropped midway, or panic.
+        // The resource is unfit unless the callback passes, for the callback may panic or be
+        // dropped midway.
         thing.unfit = true;
         self.pass(call, Some(thing.serial)).await?;
         thing.unfit = false;
@@ -117,7 +111,7 @@ impl Sim {
         Ok(())
     }
 
-    /// An open is about to fail: is there a waiter that hears of it?
+    /// Notes that an open is about to fail, if a waiter must hear of it.
     fn must_be_heard(&self) {
         let waits = self
             .watched()
@@ -127,7 +121,7 @@ impl Sim {
         }
     }
 
-    /// A question that cannot wait.
+    /// Runs a callback that cannot wait.
     fn ask_now(&self, call: Call, thing: &Thing) {
         let (gate, _) = self.draw(call, Some(thing.serial));
         if gate == Gate::Panic || thing.broken {
@@ -184,7 +178,7 @@ impl Manager for SimManager {
         self.0.vet(Call::Check, thing).await
     }
 
-    fn is_broken(&self, thing: &mut Thing) -> bool {
+    fn is_broken(&self, thing: &mut Thing, _: LeaseEnd) -> bool {
         self.0.ask_now(Call::IsBroken, thing);
         meddle::in_callback(&self.0, "manager");
         thing.broken
@@ -201,11 +195,11 @@ impl Manager for SimManager {
         Ok(())
     }
 
-    async fn close(&self, mut thing: Thing) {
+    async fn close(&self, mut thing: Thing) -> Result<(), Fault> {
         thing.leaves = true;
         let _running = Running::begin(&self.0, |world| &mut world.closing);
-        // A close that fails is a close all the same.
-        let _ = self.0.pass(Call::Close, Some(thing.serial)).await;
+        // A resource whose close fails is closed all the same.
+        self.0.pass(Call::Close, Some(thing.serial)).await
     }
 }
 
@@ -219,7 +213,8 @@ pub(super) async fn may_release(thing: &mut Thing) -> bool {
     sim.vet(Call::BeforeRelease, thing).await.is_ok()
 }
 
-/// Trips after some failures, recovers after some time, and sometimes panics. Once the faults have stopped it keeps still.
+/// A strategy that trips after some failures, recovers after some time, and sometimes panics. After
+/// the faults have stopped, it does not trip.
 #[derive(Debug)]
 pub(super) struct SimStrategy {
     pub(super) sim: Arc<Sim>,
@@ -236,13 +231,16 @@ impl Strategy for SimStrategy {
         }
     }
 
-    fn report_failure(&self, _: BreakerState, failure: Failure, _: Instant) -> Verdict {
+    fn report_failure(&self, _: BreakerState, failed: &Failed<'_>, _: Instant) -> Verdict {
         let mut world = self.sim.world();
         if world.healed {
             return Verdict::Keep;
         }
         let draw = world.rngs.backend.u32(0..=self.failures);
-        world.note("strategy", format_args!("is told of {failure:?}: {draw}"));
+        world.note(
+            "strategy",
+            format_args!("is told of {:?}: {draw}", failed.kind),
+        );
         let panics = world.rngs.backend.u8(0..50) == 0;
         drop(world);
         if panics {
@@ -264,7 +262,7 @@ impl Strategy for SimStrategy {
     }
 }
 
-/// Writes into the story what the pool does by itself.
+/// Writes the pool's own actions into the story.
 #[derive(Debug)]
 pub(super) struct SimObserver(pub(super) Arc<Sim>);
 
@@ -306,13 +304,14 @@ impl Observer for SimObserver {
 
     fn breaker_changed(&self, event: &BreakerChanged<'_>) {
         let pool = self.0.watched();
-        let state = pool.map_or(event.to, |pool| pool.breaker_state());
+        let state = pool.map_or(event.to, |pool| pool.breaker().state());
         let mut world = self.0.world();
         world.note(
             "pool",
             format_args!("breaker: {} to {}", event.from, event.to),
         );
-        // A change within a change is told first: only the pool knows which was the last.
+        // A change within a change is reported first, so only the pool knows which one was the
+        // last.
         let recovers = state == BreakerState::Recovering;
         world.recovering_since = recovers.then_some(world.tick);
         world.inactive = state == BreakerState::Inactive;
@@ -323,7 +322,7 @@ impl Observer for SimObserver {
         meddle::in_callback(&self.0, "observer");
     }
 
-    fn timed_out(&self, _: &TimeoutRaised<'_>) {
+    fn timed_out(&self, _: &AcquireTimedOut<'_>) {
         meddle::in_callback(&self.0, "observer");
     }
 

@@ -1,4 +1,5 @@
-//! An acquire under observation, and how a lease ends. What clients do with them is in `doings.rs`.
+//! An acquire under observation, and the ends of a lease. `doings.rs` has what the clients do with
+//! them.
 
 use std::future::Future;
 use std::mem;
@@ -23,19 +24,19 @@ pub(super) type SimLease = Lease<SimManager>;
 /// How long a client is ready to wait.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Patience {
-    /// As the pool says.
+    /// As long as the pool's `acquire_timeout`.
     Pool,
     For(Duration),
     Until(Instant),
 }
 
-/// One acquire: each poll is watched, and so is its end or its being dropped.
+/// An acquire whose every poll is watched, and its end or its drop too.
 pub(super) struct Asking {
     sim: Arc<Sim>,
     pool: Pool<SimManager>,
     client: usize,
     patience: Patience,
-    /// Since the first poll, until it has ended.
+    /// Set from the first poll to the end.
     number: Option<u64>,
     /// The waker of the last poll.
     vigil: Option<Vigil>,
@@ -60,8 +61,8 @@ impl Asking {
             acquiring: Some(Box::pin(async move {
                 match patience {
                     Patience::Pool => own.acquire().await,
-                    Patience::For(limit) => own.acquire_timeout(limit).await,
-                    Patience::Until(deadline) => own.acquire_until(deadline.into_std()).await,
+                    Patience::For(limit) => own.acquire_within(limit).await,
+                    Patience::Until(deadline) => own.acquire_by(deadline.into_std()).await,
                 }
             })),
         }
@@ -71,18 +72,18 @@ impl Asking {
         self.client
     }
 
-    /// When it must be granted, or ends.
+    /// Returns by when the pool must grant it.
     pub(super) fn due(&self) -> Option<Instant> {
         let world = self.sim.world();
         world.asks.get(&self.number?)?.due
     }
 
-    /// From now on any task may poll it.
+    /// Any task may poll it from now on.
     pub(super) fn orphan(&self) {
         self.sim.world().astray = true;
     }
 
-    /// From now on it belongs to this client.
+    /// Makes it an acquire of this client.
     pub(super) fn join_client(&mut self, client: usize) {
         self.client = client;
         let mut world = self.sim.world();
@@ -91,14 +92,14 @@ impl Asking {
         }
     }
 
-    /// From now on its client does not poll it; or does again.
+    /// Notes whether its client leaves it unpolled on purpose.
     pub(super) fn doze(&self, dozing: bool) {
         let mut world = self.sim.world();
         let Some(ask) = self.number.and_then(|number| world.asks.get_mut(&number)) else {
             return;
         };
         ask.dozing = dozing;
-        // What passed meanwhile was not the pool's fault.
+        // The time that passed meanwhile was not the pool's fault.
         ask.deadline = ask.deadline.map(|deadline| deadline.max(now()));
     }
 
@@ -134,16 +135,16 @@ impl Asking {
     fn join(&self, number: u64) {
         let mut world = self.sim.world();
         world.counted.waited += 1;
-        world.note(Name(self.client), format_args!("ask {number}: in line"));
+        world.note(Name(self.client), format_args!("ask {number}: is queued"));
         let place = if self.sim.tells(Lie::WrongOrder) {
             0
         } else {
-            world.line.len()
+            world.queue.len()
         };
-        world.line.insert(place, number);
+        world.queue.insert(place, number);
     }
 
-    /// A poll, with the last waker or with another one for the same task.
+    /// Polls with the waker of the last poll, or with another one for the same task.
     fn poll_once(&mut self, task: &Waker) -> Poll<Acquired> {
         let first = self.number.is_none().then(|| self.begin());
         let number = self.number.unwrap_or_default();
@@ -182,7 +183,9 @@ impl Asking {
                 });
                 world.expect(
                     due.is_none_or(|due| now() < due),
-                    format_args!("O4: ask {number} was polled after its deadline, and goes on"),
+                    format_args!(
+                        "O4: ask {number} was polled after its deadline and is still pending"
+                    ),
                 );
             }
             Poll::Ready(acquired) => {
@@ -228,8 +231,8 @@ impl Drop for Asking {
             world.note(Name(self.client), format_args!("ask {number}: gives up"));
             world.vigils.remove(&number);
             let ask = world.asks.remove(&number);
-            if let Some(place) = world.line.iter().position(|other| *other == number) {
-                world.line.remove(place);
+            if let Some(place) = world.queue.iter().position(|other| *other == number) {
+                world.queue.remove(place);
                 world.counted.cancelled += 1;
                 let late = ask.is_some_and(|ask| ask.due.is_some_and(|due| due <= now()));
                 world.counted.cancelled_late += u64::from(late);
@@ -248,7 +251,7 @@ impl std::fmt::Debug for Asking {
     }
 }
 
-/// Without the moment of a deadline, which is another in every play.
+/// Shows a patience without the time of its deadline, which differs from play to play.
 struct Shown(Patience);
 
 impl std::fmt::Debug for Shown {
@@ -265,7 +268,7 @@ impl std::fmt::Debug for Shown {
 #[derive(Clone, Copy, Debug)]
 pub(super) enum End {
     Dropped,
-    /// Politely; cut after so many polls.
+    /// By `Lease::release`, which is dropped after so many polls.
     Released(usize),
     Discarded,
     Detached,
@@ -288,14 +291,14 @@ pub(super) async fn give_back(sim: &Sim, client: usize, lease: SimLease, end: En
             let how = if done.is_some() {
                 "is done"
             } else {
-                "goes on alone"
+                "goes on by itself"
             };
             sim.note(Name(client), format_args!("the release {how}"));
         }
     }
 }
 
-/// The ways that need no waiting.
+/// Ends a lease in one of the ways that need no waiting.
 pub(super) fn give_back_now(sim: &Sim, client: usize, lease: SimLease, end: End) {
     note_end(sim, client, &lease, end);
     let _calling = Calling::begin(sim);
@@ -314,7 +317,8 @@ pub(super) fn give_back_now(sim: &Sim, client: usize, lease: SimLease, end: End)
     }
 }
 
-/// The world knows before the pool does: what is given back may be lent again at once.
+/// Records the end in the world before the pool hears of it, because the pool may lend the resource
+/// again at once.
 fn note_end(sim: &Sim, client: usize, lease: &SimLease, end: End) {
     let serial = lease.serial;
     let mut world = sim.world();

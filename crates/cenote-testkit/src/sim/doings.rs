@@ -1,4 +1,5 @@
-//! What a client does: acquires in every manner, holds, nests, gives up, and turns the knobs of the whole pool.
+//! The actions of a client: it acquires in every way, holds, nests, gives up, and controls the
+//! whole pool.
 
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -53,7 +54,8 @@ impl Client {
         }
     }
 
-    /// Several short leases in a row: they go by tray, if nobody waits. The last one is a lease like any other.
+    /// Takes several short leases in a row, which go by tray if no acquire waits. The last one is
+    /// held like any other lease.
     async fn bustle(&mut self) {
         for left in (0..self.rng.u8(3..10)).rev() {
             let asking = Asking::new(&self.sim, &self.pool, self.me, Patience::Pool);
@@ -77,7 +79,7 @@ impl Client {
         self.sim.note(Name(self.me), what);
     }
 
-    /// Some turns, or some time.
+    /// Pauses for some turns or for some time.
     async fn think(&mut self) {
         if self.rng.bool() {
             for _ in 0..self.rng.u8(0..4) {
@@ -94,7 +96,8 @@ impl Client {
     }
 
     async fn acquire(&mut self, depth: u8) {
-        // Whoever holds one and waits for another for ever may wait for itself.
+        // A client that holds a lease and waits for another one without a deadline may wait for
+        // itself.
         let patience = match self.rng.u8(0..10) {
             0..=4 if depth == 0 => Patience::Pool,
             5..=6 => Patience::For(Duration::from_micros(self.rng.u64(0..=2))),
@@ -133,7 +136,7 @@ impl Client {
         }
     }
 
-    /// Minds an acquire that another client left behind.
+    /// Polls or drops an acquire that another client left behind.
     async fn visit(&mut self) {
         let Some(mut asking) = self.sim.adopt() else {
             return;
@@ -141,7 +144,7 @@ impl Client {
         if self.rng.u8(0..4) == 0 {
             return drop(asking);
         }
-        self.note("takes up what was left behind");
+        self.note("takes up an acquire that was left behind");
         asking.doze(false);
         asking.join_client(self.me);
         let gives_up = match self.rng.bool() {
@@ -191,7 +194,7 @@ impl Client {
         }
     }
 
-    /// Holds it, perhaps asks for another meanwhile, and ends the lease in some way.
+    /// Holds a lease, perhaps acquires another one meanwhile, and ends the lease in some way.
     fn use_it(
         &mut self,
         mut lease: SimLease,
@@ -221,7 +224,7 @@ impl Client {
         }
     }
 
-    /// Turns a knob of the whole pool.
+    /// Controls the whole pool.
     async fn control(&mut self) {
         match self.rng.u8(0..15) {
             0..=2 => self.resize(),
@@ -234,9 +237,9 @@ impl Client {
             5 => self.knob(Knob::Suspend),
             6 => self.knob(Knob::Resume),
             7 => self.retain(),
-            8 => self.knob(Knob::Activate),
-            9 => self.knob(Knob::Deactivate),
-            10 => self.knob(Knob::Recover),
+            8 => self.knob(Knob::Reset),
+            9 => self.knob(Knob::Trip),
+            10 => self.knob(Knob::Probe),
             11 => self.knob(Knob::PauseUpkeep),
             12 => self.knob(Knob::ResumeUpkeep),
             13 => self.warm().await,
@@ -253,7 +256,7 @@ impl Client {
         let to = self.rng.usize(1..=5);
         self.note(format_args!("resizes to {to}"));
         if self.pool.resize(to).is_err() {
-            return self.note("is refused: `min_size` and `min_idle` must fit");
+            return self.note("is refused: `min_size` or `min_idle` is larger");
         }
         resized(&self.sim, &self.pool, to);
     }
@@ -271,7 +274,7 @@ impl Client {
         let (keeps, panics) = (self.rng.bool(), self.rng.u8(0..8) == 0);
         self.note(format_args!("retains all: {keeps}, panics: {panics}"));
         let (sim, pool) = (&self.sim, &self.pool);
-        // An ordered panic.
+        // A panic on purpose.
         let _ = catch_unwind(AssertUnwindSafe(|| {
             pool.retain(|thing| {
                 let held = sim
@@ -300,15 +303,15 @@ impl Client {
         self.note(told);
     }
 
-    /// What only looks must change nothing.
+    /// Calls that only look at the pool. They must change nothing.
     fn look(&self) {
         let pool = self.pool.downgrade().upgrade();
         let leases = self.pool.leases().len();
         let mut world = self.sim.world();
-        let (own, line) = (world.leases.len(), world.line.len());
+        let (own, queued) = (world.leases.len(), world.queue.len());
         world.expect(
-            (own..=own + line).contains(&leases),
-            "O5: the holders are not those who hold, or were granted something",
+            (own..=own + queued).contains(&leases),
+            "O5: the holders are not the clients with a lease or a grant",
         );
         drop(world);
         self.sim

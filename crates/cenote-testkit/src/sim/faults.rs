@@ -1,4 +1,4 @@
-//! The backend's faults: how often which callback goes wrong, and how.
+//! The backend's faults: which callbacks go wrong, how often, and how.
 
 use std::time::Duration;
 
@@ -9,11 +9,11 @@ use crate::backend::{Call, Gate};
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Faults {
-    /// Of 100 calls, how many do not simply pass.
+    /// How many of 100 calls do something else than pass.
     trouble: u8,
-    /// Only this call.
+    /// If set, only this call goes wrong.
     only: Option<Call>,
-    /// Only in this way.
+    /// If set, every fault is this one.
     always: Option<Gate>,
     longest: u64,
 }
@@ -28,7 +28,7 @@ impl Faults {
         }
     }
 
-    /// What the next such call does.
+    /// Draws what the next call of `call` does.
     pub(super) fn gate(&self, call: Call, rng: &mut Rng) -> Gate {
         let spared = self.only.is_some_and(|only| only != call);
         if spared || rng.u8(0..100) >= self.trouble {

@@ -1,4 +1,5 @@
-//! The end of a play: the faults stop, the pool must be whole again, and then it is closed and must leave nothing behind.
+//! The end of a play. The faults stop and the pool must be back to full service. Then it is closed
+//! and must leave nothing behind.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,13 +14,13 @@ use super::oracle::inspect;
 use super::outcome::Acquired;
 use super::world::{Sim, now};
 
-/// Who acquires at the end, each in a task of its own.
+/// The number of the first guest. A guest acquires at the end, in a task of its own.
 const FIRST_GUEST: usize = 100;
 
-/// Shorter than a pool has to recover.
+/// Shorter than the time in which a pool must recover.
 const LEFT_FOR: Duration = Duration::from_secs(2);
 
-/// The faults stop, and every knob is turned back.
+/// Stops the faults and undoes every control of the whole pool.
 pub(super) fn heal(sim: &Sim, pool: &Pool<SimManager>) {
     let forgotten = {
         let mut world = sim.world();
@@ -31,9 +32,10 @@ pub(super) fn heal(sim: &Sim, pool: &Pool<SimManager>) {
     leave_few_behind(sim);
     pool.resume();
     pool.resume_upkeep();
-    pool.activate();
+    pool.breaker().reset();
     if forgotten >= pool.status().max_size {
-        // Whoever waits without a deadline would wait for what never comes back.
+        // An acquire without a deadline would wait for ever for a resource whose lease was
+        // forgotten.
         let to = forgotten + 1;
         if pool.resize(to).is_ok() {
             resized(sim, pool, to);
@@ -42,7 +44,8 @@ pub(super) fn heal(sim: &Sim, pool: &Pool<SimManager>) {
     inspect(sim, pool);
 }
 
-/// What was left behind and ends soon stays: it must not be in the way of full service.
+/// Keeps only the acquires without a client that end soon. The others would stand in the way of
+/// full service.
 fn leave_few_behind(sim: &Sim) {
     for asking in sim.all_orphans() {
         match asking.due() {
@@ -93,7 +96,8 @@ pub(super) async fn run(sim: &Arc<Sim>, pool: Pool<SimManager>) {
     );
 }
 
-/// O8: all that was not forgotten can be acquired within one back-off, and no more.
+/// O8: every resource that was not forgotten can be acquired within one back-off, and no more than
+/// those.
 async fn full_service(sim: &Arc<Sim>, pool: &Pool<SimManager>) -> Vec<(usize, SimLease)> {
     let until = now() + sim.plan.recovers_within();
     let whole = pool.status().max_size - sim.world().forgotten();
@@ -103,7 +107,7 @@ async fn full_service(sim: &Arc<Sim>, pool: &Pool<SimManager>) -> Vec<(usize, Si
         let left = until.saturating_duration_since(now());
         match acquire(sim, pool, guest, left).await {
             Ok(lease) => leases.push((guest, lease)),
-            // What began before may still go wrong.
+            // Work that began before the faults stopped may still fail.
             Err(error) if now() < until && error.is_retryable() => {
                 sleep(Duration::from_millis(5)).await
             }
@@ -126,7 +130,8 @@ async fn full_service(sim: &Arc<Sim>, pool: &Pool<SimManager>) -> Vec<(usize, Si
     leases
 }
 
-/// Where nobody looks, the end finds something set aside.
+/// Lets a resource change hands by its tray, so that the pool ends with a resource on a tray if no
+/// oracle looks.
 async fn leave_on_tray(sim: &Arc<Sim>, pool: &Pool<SimManager>) {
     for _ in 0..2 {
         let patience = Patience::For(sim.plan.recovers_within());
@@ -151,7 +156,7 @@ async fn acquire(
     acquired
 }
 
-/// O8: after the close nothing is left but what was forgotten.
+/// O8: after the close nothing is left but forgotten leases.
 async fn close(sim: &Sim, pool: &Pool<SimManager>) {
     sim.note("scheduler", "closes the pool, and waits");
     let leftover = pool.close_within(sim.plan.recovers_within()).await;
@@ -163,7 +168,7 @@ async fn close(sim: &Sim, pool: &Pool<SimManager>) {
         leftover.leases.len() == forgotten && leftover.unfinished == 0,
         format_args!("O8: left after the close: {leftover:?}"),
     );
-    let gone = status.closed.total() + status.detached + forgotten as u64;
+    let gone = status.closes.total() + status.detached + forgotten as u64;
     world.expect(
         status.opened == gone,
         format_args!(

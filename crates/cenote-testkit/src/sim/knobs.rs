@@ -1,6 +1,8 @@
-//! The knobs of the whole pool, and what the world has to know of each turn. The pool may call back
-//! in the middle of a turn: so the world knows before the pool where a refusal may be told, and
-//! after it where something must not be lent any more.
+//! The controls of the whole pool, with the notes that the world takes of each.
+//!
+//! The pool may call back in the middle of a control. So the world notes a control before the pool
+//! does, if acquires may be refused from then on. It notes it after the pool, if resources must not
+//! be lent from then on.
 
 use std::fmt;
 
@@ -12,9 +14,9 @@ use super::world::Sim;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Knob {
-    Activate,
-    Deactivate,
-    Recover,
+    Reset,
+    Trip,
+    Probe,
     Suspend,
     Resume,
     PauseUpkeep,
@@ -24,26 +26,26 @@ pub(super) enum Knob {
 
 pub(super) fn turn(sim: &Sim, pool: &Pool<SimManager>, who: impl fmt::Display, knob: Knob) {
     let told = match knob {
-        Knob::Activate => "activates",
-        Knob::Deactivate => "deactivates",
-        Knob::Recover => "lets it recover",
-        Knob::Suspend => "suspends",
-        Knob::Resume => "resumes",
+        Knob::Reset => "resets the breaker",
+        Knob::Trip => "trips the breaker",
+        Knob::Probe => "lets the breaker probe",
+        Knob::Suspend => "suspends the pool",
+        Knob::Resume => "resumes the pool",
         Knob::PauseUpkeep => "pauses the upkeep",
         Knob::ResumeUpkeep => "resumes the upkeep",
-        Knob::Close => "closes",
+        Knob::Close => "closes the pool",
     };
     sim.note(who, told);
     let _calling = Calling::begin(sim);
     match knob {
-        Knob::Activate => pool.activate(),
-        Knob::Recover => pool.recover(),
+        Knob::Reset => pool.breaker().reset(),
+        Knob::Probe => pool.breaker().probe(),
         Knob::PauseUpkeep => pool.pause_upkeep(),
         Knob::ResumeUpkeep => pool.resume_upkeep(),
-        Knob::Deactivate => {
-            sim.world().deactivating += 1;
-            pool.deactivate();
-            sim.world().deactivating -= 1;
+        Knob::Trip => {
+            sim.world().trips += 1;
+            pool.breaker().trip();
+            sim.world().trips -= 1;
         }
         Knob::Suspend => {
             pool.suspend();
@@ -61,7 +63,7 @@ pub(super) fn turn(sim: &Sim, pool: &Pool<SimManager>, who: impl fmt::Display, k
     }
 }
 
-/// What existed when it shrank may stay until it comes home.
+/// Notes a new `max_size`. Resources beyond it may stay until they come back.
 pub(super) fn resized(sim: &Sim, pool: &Pool<SimManager>, to: usize) {
     let status = pool.status();
     let mut world = sim.world();

@@ -1,6 +1,6 @@
-//! User code that does not keep to itself: observers, wakers and managers that come back into the
-//! pool in the middle of a call, as another thread could. They poll or drop acquires that their
-//! clients left behind, or turn a knob of the whole pool.
+//! User code that calls back: observers, wakers and managers that use the pool in the middle of one
+//! of its own calls, as another thread could. They poll or drop acquires that their clients left
+//! behind, or control the whole pool.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -12,7 +12,8 @@ use super::knobs::{self, Knob};
 use super::wakes;
 use super::world::Sim;
 
-/// While it lives, the simulation calls the pool: what the pool calls may come back.
+/// While it lives, the simulation calls the pool. User code that the pool calls meanwhile may call
+/// back.
 #[derive(Debug)]
 pub(super) struct Calling<'a>(&'a Sim);
 
@@ -29,14 +30,14 @@ impl Drop for Calling<'_> {
     }
 }
 
-/// A waker is called.
+/// Called by every waker.
 pub(super) fn in_waker(sim: &Arc<Sim>) {
     sim.world().waking += 1;
     meddle(sim, "a waker");
     sim.world().waking -= 1;
 }
 
-/// An observer or a manager is called, and every waiter that has to be was woken before.
+/// Called by observers and managers. Every waiter that must be woken was woken before.
 pub(super) fn in_callback(sim: &Arc<Sim>, whose: &'static str) {
     wakes::check_within(sim);
     meddle(sim, whose);
@@ -45,20 +46,20 @@ pub(super) fn in_callback(sim: &Arc<Sim>, whose: &'static str) {
 fn meddle(sim: &Arc<Sim>, whose: &'static str) {
     let draw = {
         let mut world = sim.world();
-        // Outside a call by a client it may be the timer of the runtime that wakes.
+        // Without a call of the pool, the timer of the runtime may be the one that wakes.
         let may = world.calls > 0 && !world.meddling && !world.healed && !world.is_broken();
         if !may || world.rngs.meddle.u8(0..100) >= sim.plan.meddle {
             return;
         }
         world.meddling = true;
-        world.note(whose, "meddles");
+        world.note(whose, "calls back");
         world.rngs.meddle.u8(0..12)
     };
     match draw {
         0..=4 => visit(sim, whose),
         5 => drop(sim.adopt()),
-        6..=7 => turn(sim, whose, Knob::Deactivate),
-        8..=9 => turn(sim, whose, Knob::Activate),
+        6..=7 => turn(sim, whose, Knob::Trip),
+        8..=9 => turn(sim, whose, Knob::Reset),
         10 => turn(sim, whose, Knob::Suspend),
         _ => turn(sim, whose, Knob::Resume),
     }
@@ -71,12 +72,12 @@ fn turn(sim: &Arc<Sim>, whose: &'static str, knob: Knob) {
     }
 }
 
-/// Polls an acquire that its client left behind. A lease that comes of it is returned at once.
+/// Polls an acquire that its client left behind. It returns a lease at once.
 fn visit(sim: &Arc<Sim>, whose: &'static str) {
     let Some(mut asking) = sim.adopt() else {
         return;
     };
-    sim.note(whose, "polls what was left behind");
+    sim.note(whose, "polls an acquire that was left behind");
     match poll_once(&mut asking, Waker::noop()) {
         Poll::Ready(Ok(lease)) => give_back_now(sim, asking.client(), lease, End::Dropped),
         Poll::Ready(Err(_)) => {}

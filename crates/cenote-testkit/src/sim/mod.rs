@@ -1,30 +1,38 @@
 //! The simulation: a whole pool, its clients and its backend, played from one number.
 //!
-//! What is played is the real pool through its public door: nothing of it is copied here. A seed draws the configuration, the
-//! backend's faults, the clients' doings and the order in which they are polled; the clock is tokio's, paused. So a seed is a
-//! schedule: it can be played again, and its history is the same to the byte.
+//! The simulation plays the real pool through its public interface and copies nothing of it. A seed
+//! draws the configuration, the backend's faults, the clients' actions and the order in which the
+//! clients are polled. The clock is tokio's, paused. So a seed is a schedule: playing it again
+//! gives the same history, byte for byte.
 //!
 //! # Oracles
-//! - **O1 cap**: never more alive or opening than `max_size`; after a shrink, than what existed then, and that only falls. Nothing idle
-//!   outlives a shrink that it is in the way of.
-//! - **O2 one holder** per resource, and none while a callback looks at it.
+//! - **O1 cap**: the resources that exist or are being opened are never more than `max_size`. After
+//!   a shrink they are never more than existed then, and that number only falls. No idle resource
+//!   survives a shrink that leaves no room for it.
+//! - **O2 one holder** per resource, and none while a callback runs on it.
 //! - **O3 first come, first served**, and no barging.
-//! - **O4 deadlines**: an acquire ends by its deadline and one tick of the timer, and runs out of time not before. One that is not polled is
-//!   granted nothing after its deadline, and what it did not claim by then is taken back.
-//! - **O5 books**: a status adds up, its counters agree with what the clients counted and the observer was told, and none goes backwards.
-//! - **O6 fit**: nothing dirty, broken, refused, unproven, invalidated, expired or worn is lent; nothing is lent by a pool that is closed,
-//!   suspended or inactive, and no more than `probes` by one that recovers. A refusal is true: the pool was closed or inactive.
-//! - **O7 rest**: when nobody has anything to do, no owed work lies about, nobody who was served is asleep, and nobody waits for what
-//!   could be had.
-//! - **O8 end**: when the faults stop, the pool is back to full service within one back-off; when it is closed, nothing is left. No
-//!   resource goes without a close.
-//! - **O9 wakes**: the waker of the last poll of every pending acquire is queued in the pool once, or was woken since. No other is queued.
+//! - **O4 deadlines**: an acquire ends by its deadline plus the granularity of the timer, and times
+//!   out no earlier. An acquire that is not polled is granted nothing after its deadline, and a
+//!   grant that it did not claim by then is taken back.
+//! - **O5 books**: a status adds up. Its counters agree with the clients' and with the observer's,
+//!   and none goes backwards.
+//! - **O6 fit**: the pool lends no resource that is dirty, broken, refused, unproven, invalidated,
+//!   expired or used up. A pool that is closed, suspended or inactive lends nothing, and a
+//!   recovering pool lends at most `probes`. A refusal is true: the pool was closed or inactive.
+//! - **O7 rest**: when no task can run, no work is left undone, no served acquire is asleep, and no
+//!   acquire waits for a resource that the pool could lend.
+//! - **O8 end**: when the faults stop, the pool is back to full service within one back-off. When
+//!   it is closed, nothing is left. Every resource is closed.
+//! - **O9 wakes**: the waker of the last poll of every pending acquire is queued in the pool once,
+//!   or was woken since. No other waker is queued.
 //!
-//! [`play`] checks them at every step (`oracle.rs`, `outcome.rs`) and at the end (`finale.rs`). But whoever looks at a pool closes its trays:
-//! so in most plays nobody looks at most steps, and clients come and go in a row. O9 is checked at every step, and whenever the pool calls
-//! an observer or its manager.
+//! [`play`] checks them at every step (`oracle.rs`, `outcome.rs`) and at the end (`finale.rs`). But
+//! an oracle that reads the status of a pool closes its trays. So in most plays the oracles skip
+//! most steps, and clients come and go in a row. O9 needs no status: it is checked at every step,
+//! and whenever the pool calls an observer or its manager.
 //!
-//! User code may come back into the pool from there, or from a waker (`meddle.rs`): to the pool that is another thread that comes between.
+//! User code may call back into the pool from there, or from a waker (`meddle.rs`). To the pool
+//! such a call is another thread that comes between two of its steps.
 
 mod backend;
 mod client;
@@ -48,12 +56,12 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 pub use plan::Lie;
 use plan::Plan;
 
-/// What playing a seed came to.
+/// The result of playing a seed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Played {
     /// The seed.
     pub seed: u64,
-    /// What happened, step by step: numbered lines with the virtual time, who, and what.
+    /// The steps in order. Each is a numbered line with the virtual time, the actor and the action.
     pub story: String,
     /// How many steps the story has.
     pub steps: usize,
@@ -62,10 +70,10 @@ pub struct Played {
 }
 
 impl Played {
-    /// Panics with the story, if a promise was broken.
+    /// Asserts that every promise was kept.
     ///
     /// # Panics
-    /// That is what it is for.
+    /// With the story, if a promise was broken.
     #[track_caller]
     pub fn assert_kept(&self) {
         assert!(self.broken.is_none(), "{self}");
@@ -97,7 +105,7 @@ pub fn play(seed: u64) -> Played {
     play_plan(Plan::draw(seed, None))
 }
 
-/// Plays a seed in which one thing is wrong, to see whether an oracle notices.
+/// Plays a seed in which one thing is wrong on purpose, to see whether an oracle notices.
 pub fn play_lie(seed: u64, lie: Lie) -> Played {
     play_plan(Plan::draw(seed, Some(lie)))
 }

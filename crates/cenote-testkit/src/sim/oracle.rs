@@ -1,18 +1,21 @@
-//! The oracles that look at the pool between two steps, and when everybody rests.
+//! The oracles that look at the pool between two steps, and when no task can run.
 
 use std::time::Duration;
 
-use cenote::{BreakerState, OnOpenError, Pool, Status};
+use cenote::breaker::BreakerState;
+use cenote::config::OnOpenError;
+use cenote::{Pool, Status};
 
 use super::backend::SimManager;
 use super::plan::Lie;
 use super::wakes;
 use super::world::{Counted, Sim, World, now};
+use crate::status::counters;
 
 /// The granularity of the runtime's timers.
 pub(super) const TICK: Duration = Duration::from_millis(1);
 
-/// Between two steps, if somebody looks.
+/// Checks the pool between two steps, if the plan says so.
 pub(super) fn check(sim: &Sim, pool: &Pool<SimManager>) {
     sim.world().tick += 1;
     wakes::check(sim, pool);
@@ -23,11 +26,11 @@ pub(super) fn check(sim: &Sim, pool: &Pool<SimManager>) {
 
 pub(super) fn inspect(sim: &Sim, pool: &Pool<SimManager>) {
     let status = pool.status();
-    let idle = pool.is_closed() || pool.breaker_state() == BreakerState::Inactive;
+    let idle = pool.is_closed() || pool.breaker().state() == BreakerState::Inactive;
     let mut world = sim.world();
     let world = &mut *world;
     if idle && status.waiting > 0 {
-        world.broke("O6: somebody waits for a pool that is closed or inactive");
+        world.broke("O6: an acquire waits for a pool that is closed or inactive");
     }
     check_books(world, &status);
     check_cap(sim, world, &status);
@@ -42,19 +45,19 @@ fn check_books(world: &mut World, status: &Status) {
         status.total == living + status.opening,
         "O5: the status does not add up",
     );
-    let gone = status.closed.total() + status.detached;
+    let gone = status.closes.total() + status.detached;
     world.expect(
         status.opened == gone + living as u64,
         format_args!("O5: {} opened, {gone} gone, {living} here", status.opened),
     );
     world.expect(
         status.opened == world.opened,
-        "O5: the backend opened another number of resources",
+        "O5: the backend counts other opens than the pool",
     );
     let counted = Counted {
         acquired: status.acquired,
         waited: status.waited,
-        // These two are judged below.
+        // `check_ends` judges these two.
         timed_out: world.counted.timed_out,
         cancelled: world.counted.cancelled,
         cancelled_late: world.counted.cancelled_late,
@@ -73,15 +76,15 @@ fn check_books(world: &mut World, status: &Status) {
         told == (own.acquired, own.released),
         format_args!("O5: the observer was told of {told:?} acquires and returns"),
     );
-    let (leases, line) = (world.leases.len(), world.line.len());
-    let served = line.checked_sub(status.waiting);
+    let (leases, queued) = (world.leases.len(), world.queue.len());
+    let served = queued.checked_sub(status.waiting);
     let unclaimed = status.in_use.checked_sub(leases);
     world.expect(
         served
             .zip(unclaimed)
             .is_some_and(|(served, unclaimed)| unclaimed <= served),
         format_args!(
-            "O5: {} in use and {} waiting, but {leases} leases and {line} in line",
+            "O5: {} in use and {} waiting, but {leases} leases and {queued} acquires",
             status.in_use, status.waiting
         ),
     );
@@ -90,12 +93,12 @@ fn check_books(world: &mut World, status: &Status) {
     world.expect(!backwards, "O5: a counter went backwards");
 }
 
-/// A deadline passes also for an acquire that is not polled: the pool has counted a timeout that its client does not know yet, or never
-/// will.
+/// A deadline also passes for an acquire that is not polled. The pool counts a timeout then that
+/// its client does not know yet, or never will.
 fn check_ends(world: &mut World, status: &Status) {
     let own = world.counted;
     let asks = world
-        .line
+        .queue
         .iter()
         .filter_map(|number| world.asks.get(number));
     let overdue = asks.filter(|ask| ask.due.is_some_and(|due| due <= now()));
@@ -117,27 +120,8 @@ fn check_ends(world: &mut World, status: &Status) {
 }
 
 fn goes_backwards(before: &Status, after: &Status) -> bool {
-    let counters = |status: &Status| {
-        [
-            status.acquired,
-            status.waited,
-            status.released,
-            status.discarded,
-            status.detached,
-            status.opened,
-            status.open_failed,
-            status.timed_out,
-            status.cancelled,
-            status.leaked,
-        ]
-    };
-    let pairs = counters(before).into_iter().zip(counters(after));
-    let reasons = before.closed.iter().zip(after.closed.iter());
-    pairs.into_iter().any(|(before, after)| after < before)
-        || reasons
-            .into_iter()
-            .any(|(before, after)| after.1 < before.1)
-        || after.wait_time < before.wait_time
+    let mut pairs = counters(before).into_iter().zip(counters(after));
+    pairs.any(|(before, after)| after < before)
 }
 
 /// O1: the cap.
@@ -160,7 +144,7 @@ fn check_cap(sim: &Sim, world: &mut World, status: &Status) {
     world.cap = world.max_size.max(world.cap.min(occupied));
 }
 
-/// O6: whoever asked since the breaker began to recover holds a probe.
+/// O6: an acquire that began after the breaker began to recover holds a probe.
 fn check_probes(sim: &Sim, world: &mut World) {
     let Some(since) = world.recovering_since else {
         return;
@@ -176,7 +160,7 @@ fn check_probes(sim: &Sim, world: &mut World) {
     );
 }
 
-/// O7: nobody has anything to do, and the clock is about to jump.
+/// O7: no task can run, and the clock is about to jump.
 pub(super) fn check_rest(sim: &Sim, pool: &Pool<SimManager>) {
     wakes::check(sim, pool);
     wakes::check_rest(sim, pool);
@@ -185,10 +169,10 @@ pub(super) fn check_rest(sim: &Sim, pool: &Pool<SimManager>) {
     }
     inspect(sim, pool);
     let status = pool.status();
-    let allowance = match pool.breaker_state() {
+    let allowance = match pool.breaker().state() {
         _ if pool.is_closed() => 0,
         BreakerState::Active => usize::MAX,
-        // More, if what was lent before is still out.
+        // More may be out, if they were lent before.
         BreakerState::Recovering => sim.plan.config.probes.saturating_sub(status.in_use),
         _ => 0,
     };
@@ -196,13 +180,13 @@ pub(super) fn check_rest(sim: &Sim, pool: &Pool<SimManager>) {
     let world = &mut *world;
     check_owed(sim, world, &status);
     let dozing = world
-        .line
+        .queue
         .iter()
         .filter(|ask| world.asks[ask].dozing)
         .count();
     world.expect(
-        world.line.len() <= status.waiting + dozing,
-        "O7: somebody was served or turned away, and was not woken",
+        world.queue.len() <= status.waiting + dozing,
+        "O7: an acquire was served or refused, and was not woken",
     );
     let unclaimed = status.in_use.saturating_sub(world.leases.len());
     world.expect(
@@ -215,7 +199,7 @@ pub(super) fn check_rest(sim: &Sim, pool: &Pool<SimManager>) {
     check_deadlines(world);
 }
 
-/// Whoever took a piece of work runs a callback, or pauses between two tries of an open.
+/// A task that took a piece of work runs a callback, or pauses between two tries of an open.
 fn check_owed(sim: &Sim, world: &mut World, status: &Status) {
     let pauses = sim.plan.config.on_open_error == OnOpenError::Retry;
     let owed = [
@@ -231,17 +215,18 @@ fn check_owed(sim: &Sim, world: &mut World, status: &Status) {
         let kept = slots == callbacks || what == "opening" && pauses && slots > callbacks;
         world.expect(
             kept,
-            format_args!("O7: owed work lies about: {slots} {what}, {callbacks} callbacks run"),
+            format_args!("O7: work is left undone: {slots} {what}, {callbacks} callbacks run"),
         );
     }
 }
 
-/// `wanted` of those who wait may be served.
+/// `wanted` waiters may be served.
 fn check_no_idle_hands(sim: &Sim, world: &mut World, status: &Status, wanted: usize) {
     let coming = status.opening + status.checking + status.cleaning;
     let alive = status.total - status.opening;
     let most = sim.plan.config.max_opening;
-    // A line begins with few opens, and a backend that refuses is left alone while something may come back.
+    // The first waiters of a queue start few opens. While an open fails, the pool opens no more if
+    // a resource may come back.
     let few = most.saturating_sub(alive).max(most.min(2));
     let full = status.total + status.closing >= status.max_size
         || status.opening >= few
@@ -255,7 +240,7 @@ fn check_no_idle_hands(sim: &Sim, world: &mut World, status: &Status, wanted: us
     );
 }
 
-/// O4, for those who have not ended.
+/// O4, for acquires that have not ended.
 fn check_deadlines(world: &mut World) {
     let late = world.asks.values().find(|ask| {
         !ask.dozing

@@ -1,6 +1,7 @@
 //! The oracles that look at an acquire when it ends.
 
-use cenote::{AcquireError, Lease, Nested, OnOpenError, Pool};
+use cenote::config::{Nested, OnOpenError};
+use cenote::{AcquireError, Lease, Pool};
 
 use super::backend::SimManager;
 use super::oracle::TICK;
@@ -10,10 +11,10 @@ use crate::backend::Fault;
 
 pub(super) type Acquired = Result<Lease<SimManager>, AcquireError<Fault>>;
 
-/// What was seen just before an acquire was polled for the first time.
+/// The pool just before the first poll of an acquire.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Before {
-    /// Zero, if nobody looked.
+    /// Zero if the plan let no oracle look.
     waiting: usize,
     lends: bool,
 }
@@ -27,7 +28,7 @@ impl Before {
     }
 }
 
-/// Why the pool lends nothing at some moment, not even what was granted before.
+/// Why the pool lends nothing at a moment, not even a resource that it granted before.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Refuses {
     pub(super) closed: bool,
@@ -35,13 +36,13 @@ pub(super) struct Refuses {
     pub(super) inactive: Option<u64>,
 }
 
-/// Open errors.
+/// Counts of open errors.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Failures {
     pub(super) all: u64,
-    /// A waiter was in line.
+    /// Errors that came while a waiter was queued.
     pub(super) must_be_heard: u64,
-    /// A client was told.
+    /// Errors that a client was told.
     pub(super) heard: u64,
 }
 
@@ -53,7 +54,8 @@ fn waiting(sim: &Sim, pool: &Pool<SimManager>) -> usize {
     }
 }
 
-/// An acquire has ended. `at_once` if it never was in line; `refuses` is of the moment before the last poll.
+/// Checks an acquire that has ended. `at_once` is set if it was never queued. `refuses` is as it
+/// was before the last poll.
 pub(super) fn ended(
     sim: &Sim,
     pool: &Pool<SimManager>,
@@ -62,7 +64,7 @@ pub(super) fn ended(
     refuses: Refuses,
     acquired: &Acquired,
 ) {
-    // In the middle of another call the line of the clients lags behind.
+    // In the middle of another call the clients' queue lags behind the pool's.
     let meddling = sim.world().meddling;
     let waiting = if meddling { 0 } else { waiting(sim, pool) };
     let mut world = sim.world();
@@ -74,12 +76,12 @@ pub(super) fn ended(
         Name(ask.client),
         format_args!("ask {number}: {}", told(acquired)),
     );
-    let place = world.line.iter().position(|other| *other == number);
+    let place = world.queue.iter().position(|other| *other == number);
     if let Some(place) = place {
-        world.line.remove(place);
+        world.queue.remove(place);
         let in_turn = matches!(acquired, Ok(_) | Err(AcquireError::Open { .. }));
-        let behind = world.line.len() - place;
-        let ahead = world.line[..place].iter();
+        let behind = world.queue.len() - place;
+        let ahead = world.queue[..place].iter();
         let again = ahead.filter(|other| world.asks[other].again).count();
         world.expect(
             !in_turn || waiting <= behind + again,
@@ -112,11 +114,14 @@ pub(super) fn ended(
         }
         Err(AcquireError::TimedOut(_)) => {
             world.counted.timed_out += 1;
-            world.expect(place.is_some(), "O4: out of time, and never in line");
+            world.expect(
+                place.is_some(),
+                "O4: an acquire timed out without being queued",
+            );
         }
         Err(AcquireError::Closed { .. }) => {
             let began = world.closing_began;
-            world.expect(began, "O6: told of a close that was none");
+            world.expect(began, "O6: told that the pool is closed, and it is open");
         }
         Err(AcquireError::Unavailable { .. }) => check_unavailable(sim, world, number, ask),
         Err(AcquireError::Open { .. }) => {
@@ -128,11 +133,11 @@ pub(super) fn ended(
         }
         Err(AcquireError::Rejected { .. }) => world.expect(
             config.max_waiters.is_some() && place.is_none(),
-            "rejected without a limit",
+            "rejected without `max_waiters`, or after it was queued",
         ),
         Err(AcquireError::Nested { .. }) => world.expect(
             (holds || world.astray) && config.nested == Nested::Deny,
-            "denied as nested, and holds nothing",
+            "denied as nested, though the client holds nothing",
         ),
         Err(_) => {}
     }
@@ -158,18 +163,19 @@ fn check_deadline(sim: &Sim, world: &mut World, ask: Ask, acquired: &Acquired) {
             } else {
                 deadline + TICK
             };
-            world.expect(now() <= latest, "O4: it ended after its deadline");
+            world.expect(now() <= latest, "O4: an acquire ended after its deadline");
             let early = now() < deadline && matches!(acquired, Err(AcquireError::TimedOut(_)));
-            world.expect(!early, "O4: out of time before the deadline");
+            world.expect(!early, "O4: an acquire timed out before its deadline");
         }
         None => world.expect(
             !matches!(acquired, Err(AcquireError::TimedOut(_))),
-            "O4: out of time without a deadline",
+            "O4: an acquire timed out without a deadline",
         ),
     }
 }
 
-/// O4: a grant that was made after the deadline is none. One that was made before may be claimed until it is taken back.
+/// O4: a grant after the deadline does not count. A grant before the deadline may be claimed until
+/// the pool takes it back.
 fn check_granted_in_time(sim: &Sim, world: &mut World, number: u64, ask: Ask) {
     let granted = ask.left_at.unwrap_or_else(now);
     let due = ask.due.map(|due| match sim.tells(Lie::EarlyDue) {
@@ -184,13 +190,11 @@ fn check_granted_in_time(sim: &Sim, world: &mut World, number: u64, ask: Ask) {
 
 /// O6: the breaker was inactive at some time during the acquire.
 fn check_unavailable(sim: &Sim, world: &mut World, number: u64, ask: Ask) {
-    let inactive = world.inactive
-        || world.tripping
-        || world.deactivating > 0
-        || world.inactive_at >= ask.began;
+    let inactive =
+        world.inactive || world.tripping || world.trips > 0 || world.inactive_at >= ask.began;
     world.expect(
         inactive && !sim.tells(Lie::NeverInactive),
-        format_args!("O6: ask {number} was told of an inactive breaker, and it was active"),
+        format_args!("O6: ask {number} was told that the breaker is inactive, and it was active"),
     );
 }
 
@@ -216,7 +220,7 @@ fn check_fit(sim: &Sim, world: &mut World, ask: Ask, lease: &Lease<SimManager>) 
     );
 }
 
-/// O3 and O6, for one that was served at once.
+/// O3 and O6, for an acquire that was served at once.
 fn check_at_once(sim: &Sim, world: &mut World, before: Before, lease: &Lease<SimManager>) {
     let config = &sim.plan.config;
     world.expect(
@@ -245,7 +249,7 @@ fn check_at_once(sim: &Sim, world: &mut World, before: Before, lease: &Lease<Sim
     );
 }
 
-/// O2: it has one holder now.
+/// O2: notes the holder of a resource.
 fn take(world: &mut World, ask: Ask, lease: &Lease<SimManager>) {
     let serial = lease.serial;
     world.leases.push(Held {
@@ -261,7 +265,7 @@ fn take(world: &mut World, ask: Ask, lease: &Lease<SimManager>) {
     match before {
         Some((None, uses)) => world.expect(
             Lease::uses(lease) == uses,
-            format_args!("O5: #{serial} was lent {uses} times, not as its lease says"),
+            format_args!("O5: #{serial} was lent {uses} times, and its lease counts otherwise"),
         ),
         Some((Some(other), _)) => {
             world.broke(format_args!("O2: #{serial} is held by client {other} too"))

@@ -1,4 +1,5 @@
-//! Panics during a play: tokio keeps those of a task to itself, so they are caught by the hook. Ordered ones do not count.
+//! Panics during a play. tokio swallows the panics of a task, so a panic hook records them. Panics
+//! on purpose do not count.
 
 use std::cell::RefCell;
 use std::panic;
@@ -8,17 +9,17 @@ use super::world::Sim;
 use crate::backend::ORDERED;
 
 thread_local! {
-    /// What this thread plays.
+    /// The play of this thread.
     static PLAYING: RefCell<Option<Playing>> = const { RefCell::new(None) };
 }
 
 struct Playing {
     sim: Arc<Sim>,
-    /// The first panic that nobody ordered.
+    /// The first panic that was not on purpose.
     first: Option<String>,
 }
 
-/// While it lives, panics on this thread are kept and not reported.
+/// While it lives, panics on this thread are recorded and not printed.
 #[derive(Debug)]
 pub(super) struct Watch(());
 
@@ -38,18 +39,18 @@ impl Watch {
         Self(())
     }
 
-    /// The first panic that nobody ordered.
+    /// Returns the first panic that was not on purpose.
     pub(super) fn end(self) -> Option<String> {
         PLAYING.take().and_then(|playing| playing.first)
     }
 }
 
-/// The first panic that nobody ordered, so far.
+/// Returns the first panic so far that was not on purpose.
 pub(super) fn seen() -> Option<String> {
     PLAYING.with_borrow(|playing| playing.as_ref()?.first.clone())
 }
 
-/// False if this thread does not play.
+/// Records a panic. Returns false if this thread does not play.
 fn keep(text: &str) -> bool {
     PLAYING.with_borrow_mut(|playing| {
         let Some(Playing { sim, first }) = playing else {
@@ -60,7 +61,7 @@ fn keep(text: &str) -> bool {
         }
         match first {
             None => *first = Some(text.to_owned()),
-            // One that panics while it unwinds ends the program, and nobody else will tell.
+            // A panic while unwinding aborts the program, so it must be printed here.
             Some(first) => {
                 let seed = sim.plan.seed;
                 let story = sim.story_so_far();

@@ -1,24 +1,26 @@
-//! The plan: all that a seed decides before the play begins. What happens during it is drawn from the plan's own seeds.
+//! The plan: everything that a seed decides before the play begins. Generators derived from the
+//! seed decide the rest.
 
 use std::time::Duration;
 
-use cenote::{Config, IdleOrder, Nested, OnOpenError, WarmUp};
+use cenote::Config;
+use cenote::config::{IdleOrder, Nested, OnOpenError, WarmUp};
 use fastrand::Rng;
 
 use super::faults::Faults;
 
-/// Something wrong, on purpose: an oracle that cannot fail proves nothing.
+/// Something wrong on purpose. An oracle that cannot fail proves nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lie {
     /// The manager opens the same resource twice.
     Twins,
-    /// The manager opens more than it was asked to, and keeps them alive.
+    /// The manager opens more resources than it was asked for, and keeps them alive.
     Hoarder,
-    /// A client loses a lease and says that it returned it.
+    /// A client loses a lease and claims to have returned it.
     LostLease,
     /// The oracle is told that `max_size` is one less.
     SmallerCap,
-    /// The oracle is told that the last in line came first.
+    /// The oracle is told that the last in the queue came first.
     WrongOrder,
     /// The oracle is told that every deadline is earlier than it is.
     EarlyDeadline,
@@ -37,29 +39,29 @@ pub(super) struct Plan {
     pub(super) config: Config,
     pub(super) faults: Faults,
     pub(super) clients: usize,
-    /// How many things each client does.
+    /// How many actions each client takes.
     pub(super) steps: usize,
-    /// The longest that a client thinks or holds, in milliseconds.
+    /// The longest pause or hold of a client, in milliseconds.
     pub(super) pace: u64,
-    /// After this long the faults stop and nobody begins anything new.
+    /// After this long the faults stop and no client begins anything new.
     pub(super) horizon: Duration,
-    /// Of 100 times, how often nobody is polled though somebody could be.
+    /// How many of 100 turns are skipped though a client could be polled.
     pub(super) lazy: u8,
-    /// Of 100 times, how often nobody looks at the pool though somebody could: to look is to close its trays.
+    /// How many of 100 steps no oracle looks at the pool. A look closes the trays of the pool.
     pub(super) blind: u8,
     pub(super) before_acquire: bool,
     pub(super) before_release: bool,
-    /// Failures in a row until the strategy trips, and how long until it recovers.
+    /// Failures in a row until the strategy trips, and the time until it recovers.
     pub(super) strategy: Option<(u32, Duration)>,
-    /// Of 100 doings, how many concern the whole pool.
+    /// How many of 100 actions control the whole pool.
     pub(super) control: u8,
     pub(super) may_close: bool,
     pub(super) may_forget: bool,
-    /// The last handle is dropped, instead of a close.
+    /// The play ends with the drop of the last handle, not with a close.
     pub(super) ends_by_drop: bool,
-    /// Of 100 times, how often user code that the pool calls comes back into it.
+    /// How many of 100 calls of user code call back into the pool.
     pub(super) meddle: u8,
-    /// Of 100 polls of an acquire, how many are followed by another for no reason.
+    /// How many of 100 polls of an acquire are followed by another poll for no reason.
     pub(super) spurious: u8,
 }
 
@@ -97,7 +99,7 @@ impl Plan {
         plan
     }
 
-    /// Few of all configurations let a resource change hands by its tray: this one does.
+    /// Changes the plan to one of the few in which a resource can change hands by its tray.
     fn go_by_tray(&mut self, rng: &mut Rng) {
         self.before_acquire = false;
         self.before_release = false;
@@ -113,8 +115,8 @@ impl Plan {
         }
     }
 
-    /// By when the pool must be back to full service once the faults have stopped: what hangs runs out of time, and the longest
-    /// back-off of an open passes.
+    /// Returns how soon the pool must be back to full service after the faults stop. By then
+    /// hanging callbacks have timed out, and the longest back-off of an open has passed.
     pub(super) fn recovers_within(&self) -> Duration {
         let config = &self.config;
         let open = config.open_timeout.unwrap_or_default();
@@ -169,12 +171,12 @@ fn config(rng: &mut Rng) -> Config {
     }
 }
 
-/// What comes round more often makes long stories that tell nothing new.
+/// A shorter interval makes long stories that tell nothing new.
 fn not_too_short(interval: Duration) -> Duration {
     interval + Duration::from_millis(20)
 }
 
-/// From one millisecond to `longest` of them; short ones are as likely as long ones.
+/// Draws one millisecond to `longest` of them. Short durations are as likely as long ones.
 pub(super) fn millis(rng: &mut Rng, longest: u64) -> Duration {
     let longest = if rng.bool() { longest } else { longest / 20 };
     Duration::from_millis(rng.u64(1..=longest.max(1)))

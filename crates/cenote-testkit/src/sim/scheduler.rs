@@ -1,4 +1,5 @@
-//! The scheduler: clients are tasks of a runtime with a paused clock, and are polled only when the seed says that it is their turn.
+//! The scheduler. Clients are tasks of a runtime with a paused clock, and the seed decides which of
+//! them is polled next.
 
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
@@ -16,14 +17,14 @@ use super::doings::Client;
 use super::world::{Sim, Turns, now};
 use super::{finale, oracle, panics};
 
-/// Longer than anything that ends by itself once the faults have stopped.
+/// Longer than anything that ends by itself after the faults have stopped.
 const FOR_EVER: Duration = Duration::from_secs(600);
 
 pub(super) fn run(sim: &Arc<Sim>) {
     let runtime = Builder::new_current_thread()
         .enable_time()
         .start_paused(true)
-        // The scheduler has its say after every task.
+        // The scheduler runs after every task.
         .event_interval(1)
         .on_thread_park({
             let sim = Arc::clone(sim);
@@ -97,14 +98,14 @@ async fn play(sim: &Arc<Sim>, pool: Pool<SimManager>) {
     }
     finale::heal(sim, &pool);
     if timeout(FOR_EVER, turns(sim, &pool)).await.is_err() {
-        sim.world().broke("O8: somebody waits for ever");
+        sim.world().broke("O8: an acquire waits for ever");
     }
     if !sim.world().is_broken() {
         finale::run(sim, pool).await;
     }
 }
 
-/// Gives turns until every client is done, or a promise is broken.
+/// Gives turns until every client is done or a promise is broken.
 async fn turns(sim: &Arc<Sim>, pool: &Pool<SimManager>) {
     poll_fn(|context| {
         oracle::check(sim, pool);
@@ -136,13 +137,13 @@ async fn turns(sim: &Arc<Sim>, pool: &Pool<SimManager>) {
 }
 
 impl Turns {
-    /// Is nobody ready, and nobody about to be polled?
+    /// Returns whether no client is ready and none is about to be polled.
     pub(super) fn are_over(&self) -> bool {
         self.ready.is_empty() && !self.admitted.contains(&true)
     }
 }
 
-/// Lets its client be polled only when it was admitted.
+/// Polls its client only after the scheduler has admitted it.
 struct Turnstile {
     sim: Arc<Sim>,
     pool: Pool<SimManager>,
@@ -183,8 +184,8 @@ impl Future for Turnstile {
     }
 }
 
-/// Tells the scheduler that a client could be polled. A future may be polled with another waker each time, and only the last one
-/// counts: so it is here.
+/// A waker that tells the scheduler that a client is ready. A client may be polled with another
+/// waker each time, and only its last waker counts.
 struct Ready {
     sim: Arc<Sim>,
     me: usize,
@@ -201,7 +202,7 @@ impl Ready {
 impl Wake for Ready {
     fn wake(self: Arc<Self>) {
         let mut world = self.sim.world();
-        // An emptied world has no clients any more.
+        // A world that was emptied has no clients.
         if world.turns.wakers.get(self.me) != Some(&self.number) {
             return;
         }

@@ -1,4 +1,4 @@
-//! The ways in which a client waits for an acquire, or does not.
+//! The ways in which a client waits for an acquire, or leaves it.
 
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
@@ -17,13 +17,13 @@ pub(super) enum GivesUp {
     Never,
     AfterPolls(usize),
     After(Duration),
-    /// It does not poll for so long, and then does.
+    /// It does not poll for so long, and then goes on.
     Dozes(Duration),
-    /// It does not poll for so long, and then drops it.
+    /// It does not poll for so long, and then drops the acquire.
     DozesOff(Duration),
-    /// It polls again and again, woken or not, and gives up at last.
+    /// It polls again and again, woken or not, and gives up in the end.
     Restless(Duration),
-    /// It polls once, and leaves it to others.
+    /// It polls once and leaves the acquire to other clients.
     LeftBehind,
 }
 

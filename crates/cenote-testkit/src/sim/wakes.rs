@@ -1,8 +1,9 @@
-//! The wake oracle (O9), and the wakers that it looks for. The simulation is the executor, so it
-//! knows the waker of every poll and whether that waker was woken.
+//! The wake oracle (O9) and its wakers. The simulation is the executor, so it knows the waker of
+//! every poll and whether that waker was woken.
 //!
-//! A timer is no excuse: on a paused clock each waiter has one of its own, and it would hide every
-//! lost wake-up. So a waker that leaves the queue must be woken then, whatever woke it before.
+//! A wake by a timer does not count. On a paused clock each waiter has a timer of its own, which
+//! would hide every lost wake-up. So a waker that leaves the queue must be woken at that moment,
+//! even if it was woken before.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -16,15 +17,15 @@ use super::meddle;
 use super::plan::Lie;
 use super::world::{Sim, World, now};
 
-/// The waker of some polls of one acquire. Once the acquire was polled with another one, it wakes
-/// no task any more.
+/// The waker of some polls of one acquire. After a poll with another waker, it wakes no task any
+/// more.
 #[derive(Debug)]
 struct Witness {
-    /// No strong reference: the pool may keep a waker for as long as it likes.
+    /// Weak, because the pool may keep a waker for any time.
     sim: Weak<Sim>,
     /// The task of the last poll.
     task: Mutex<Waker>,
-    /// How often, since the last poll.
+    /// How often it was woken since the last poll.
     wakes: AtomicU32,
     replaced: AtomicBool,
 }
@@ -36,7 +37,7 @@ impl Wake for Witness {
             let task = self.task.lock().unwrap_or_else(PoisonError::into_inner);
             task.wake_by_ref();
         }
-        // The pool has more wakers to wake: what comes in between must not disturb that.
+        // The pool has more wakers to wake. User code in between must not disturb that.
         if let Some(sim) = self.sim.upgrade() {
             meddle::in_waker(&sim);
         }
@@ -48,13 +49,14 @@ impl Wake for Witness {
 pub(super) struct Vigil {
     witness: Arc<Witness>,
     waker: Waker,
-    /// How often it was woken when it was last seen in the queue: its timer wakes it too, and
-    /// leaves it there.
+    /// How often it was woken when it was last seen in the queue. Its timer wakes it too and leaves
+    /// it in the queue.
     wakes_in_queue: u32,
 }
 
 impl Vigil {
-    /// The waker for the next poll: the one of the last poll, or another for the same task.
+    /// Returns the waker for the next poll: that of the last poll, or another one for the same
+    /// task.
     pub(super) fn next(before: Option<Self>, sim: &Arc<Sim>, task: &Waker) -> Self {
         let again = sim.world().rngs.wakers.bool();
         if let Some(mut vigil) = before {
@@ -94,21 +96,21 @@ impl Vigil {
         self.witness.wakes.load(Ordering::Relaxed)
     }
 
-    /// Was it woken since it was last seen in the queue?
+    /// Returns whether it was woken since it was last seen in the queue.
     fn was_woken(&self) -> bool {
         self.wakes() > self.wakes_in_queue
     }
 }
 
-/// On a paused clock the upkeep task stands in for the alarm, and gives it this much time.
+/// On a paused clock the upkeep task stands in for the alarm, and runs up to this much later.
 const ALARM_IS_LATE: Duration = Duration::from_millis(15);
 
-/// Between two steps: every pending acquire will be woken.
+/// Checks between two steps that every pending acquire will be woken.
 pub(super) fn check(sim: &Sim, pool: &Pool<SimManager>) {
     look(sim, pool, true);
 }
 
-/// The same in a callback of the pool: one acquire may be in the middle of its poll.
+/// Checks the same in a callback of the pool, where one acquire may be in the middle of its poll.
 pub(super) fn check_within(sim: &Sim) {
     if sim.world().waking > 0 {
         return;
@@ -155,8 +157,9 @@ fn places(queued: &[Waker], vigil: &Vigil) -> usize {
     own.count()
 }
 
-/// When the clock is about to jump: who is in line, and who should not be any more. Between two
-/// such moments the clock stands still, so this is how the time of a grant is known.
+/// Called when the clock is about to jump. It notes which acquires have left the queue, and finds
+/// those that should have. The clock stands still between two such calls, so the oracle knows the
+/// time of every grant.
 pub(super) fn check_rest(sim: &Sim, pool: &Pool<SimManager>) {
     let queued = pool.queued_wakers();
     let mut world = sim.world();
@@ -176,17 +179,15 @@ pub(super) fn check_rest(sim: &Sim, pool: &Pool<SimManager>) {
         }
     }
     if let Some(number) = late {
-        world.broke(format_args!(
-            "O4: ask {number} is in line past its deadline, polled or not"
-        ));
+        world.broke(format_args!("O4: ask {number} is queued past its deadline"));
     }
 }
 
-/// How many acquires may have a grant that they did not claim: they left the line, and had the time
-/// to.
+/// Returns how many acquires may have an unclaimed grant: they left the queue, and their time is
+/// not over.
 pub(super) fn may_be_unclaimed(world: &World) -> usize {
     let asks = world
-        .line
+        .queue
         .iter()
         .filter_map(|number| world.asks.get(number));
     let timely = asks.filter(|ask| ask.due.is_none_or(|due| due + ALARM_IS_LATE > now()));

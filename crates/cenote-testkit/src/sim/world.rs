@@ -1,4 +1,5 @@
-//! The world: what the simulation knows by itself, beside the pool. The other half of every equation that the oracles check.
+//! The world: what the simulation knows without asking the pool. It is the other half of every
+//! equation that the oracles check.
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Write};
@@ -17,14 +18,14 @@ use super::outcome::{Failures, Refuses};
 use super::plan::{Lie, Plan};
 use super::wakes::Vigil;
 
-/// One play: its plan, and its world.
+/// One play: a plan and its world.
 #[derive(Debug)]
 pub(super) struct Sim {
     pub(super) plan: Plan,
     world: Mutex<World>,
-    /// Acquires that were polled and then left behind: any client may poll or drop them.
+    /// Acquires that were polled and then left behind. Any client may poll or drop them.
     orphans: Mutex<Vec<Pin<Box<Asking>>>>,
-    /// What is played, for those whom the pool calls.
+    /// The pool of the play, for user code that the pool calls.
     watched: OnceLock<WeakPool<SimManager>>,
 }
 
@@ -33,7 +34,7 @@ pub(super) struct World {
     pub(super) story: Story,
     pub(super) rngs: Rngs,
     pub(super) turns: Turns,
-    /// Counts the steps: who came first, where the clock does not tell.
+    /// Counts the steps. It orders events that happen at the same virtual time.
     pub(super) tick: u64,
     /// The faults have stopped.
     pub(super) healed: bool,
@@ -48,14 +49,16 @@ pub(super) struct World {
 
     // The clients' side.
     pub(super) asks: BTreeMap<u64, Ask>,
-    /// The wakers of those that are pending, and not being polled.
+    /// The wakers of the acquires that are pending and are not being polled.
     pub(super) vigils: BTreeMap<u64, Vigil>,
     pub(super) last_ask: u64,
-    /// Who is in line or was served and does not know yet, in the order of arrival.
-    pub(super) line: Vec<u64>,
+    /// The acquires that are queued, or were served and do not know it yet, in the order of
+    /// arrival.
+    pub(super) queue: Vec<u64>,
     pub(super) leases: Vec<Held>,
     pub(super) counted: Counted,
-    /// An acquire was left behind, so a lease may be in other hands than those of the task that asked for it.
+    /// An acquire was left behind, so the task that holds a lease may be another one than the task
+    /// that asked for it.
     pub(super) astray: bool,
     /// How often a resource was found dead when it was lent or returned.
     pub(super) found_dead: u64,
@@ -65,41 +68,41 @@ pub(super) struct World {
     /// The last open that ended has failed.
     pub(super) failing: bool,
 
-    // The whole pool, as it was told to be.
+    // The whole pool, as the clients have set it.
     pub(super) max_size: usize,
     pub(super) cap: usize,
     pub(super) closed: bool,
-    /// It is closed, or about to be.
+    /// The pool is closed or about to be.
     pub(super) closing_began: bool,
     pub(super) suspended: bool,
-    /// The breaker is, and nothing is lent.
+    /// The breaker is inactive, so nothing is lent.
     pub(super) inactive: bool,
-    /// When the breaker was last told to be inactive, or not to be any more.
+    /// When the breaker last became inactive or ceased to be.
     pub(super) inactive_at: u64,
-    /// Calls that make it inactive.
-    pub(super) deactivating: usize,
-    /// The strategy said that it should be, in this step.
+    /// How many calls that trip the breaker are under way.
+    pub(super) trips: usize,
+    /// The strategy has tripped the breaker in this step.
     pub(super) tripping: bool,
     pub(super) invalidated_at: u64,
-    /// When it last began to recover, if it does.
+    /// When the breaker began to recover, if it does.
     pub(super) recovering_since: Option<u64>,
     pub(super) seen: Option<Status>,
 
-    // User code that comes back.
-    /// Calls of the pool that are under way.
+    // User code that calls back.
+    /// How many calls of the pool are under way.
     pub(super) calls: usize,
-    /// Wakers that are being woken.
+    /// How many wakers are being woken.
     pub(super) waking: usize,
     pub(super) meddling: bool,
 }
 
-/// What the backend knows of a resource.
+/// The backend's knowledge of a resource.
 #[derive(Debug)]
 pub(super) struct ThingState {
     pub(super) holder: Option<usize>,
-    /// Out of the pool for good, and in a client's hands.
+    /// It has left the pool for good, and a client has it.
     pub(super) detached: bool,
-    /// When it was last known to be alive: opened, returned, or checked.
+    /// When it was last known to be alive: opened, returned or checked.
     pub(super) proven: Instant,
     /// How often it was lent.
     pub(super) uses: u64,
@@ -109,21 +112,21 @@ pub(super) struct ThingState {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ask {
     pub(super) client: usize,
-    /// The tick of its first poll.
+    /// The step of its first poll.
     pub(super) began: u64,
-    /// By when it must end. Later than what was asked for, if its client did not poll it.
+    /// By when it must end. That is later than its client asked for, if the client did not poll it.
     pub(super) deadline: Option<Instant>,
     /// By when it must be granted.
     pub(super) due: Option<Instant>,
-    /// When it was out of the line, at the latest.
+    /// The latest time at which it left the queue.
     pub(super) left_at: Option<Instant>,
-    /// Its client does not poll it, on purpose.
+    /// Its client leaves it unpolled on purpose.
     pub(super) dozing: bool,
-    /// It was granted a dead resource, and is in line again.
+    /// It was granted a dead resource, and is queued again.
     pub(super) again: bool,
 }
 
-/// A lease that is out.
+/// A lease in the hands of a client.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Held {
     pub(super) serial: u64,
@@ -133,14 +136,15 @@ pub(super) struct Held {
     pub(super) forgotten: bool,
 }
 
-/// What the clients counted: the pool must agree.
+/// The clients' own counts. The pool must agree.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Counted {
     pub(super) acquired: u64,
     pub(super) waited: u64,
     pub(super) timed_out: u64,
     pub(super) cancelled: u64,
-    /// Of those, the ones that ended after their deadline: the pool may have counted a timeout.
+    /// How many of the cancelled acquires ended after their deadline. The pool may have counted a
+    /// timeout.
     pub(super) cancelled_late: u64,
     pub(super) released: u64,
     pub(super) discarded: u64,
@@ -156,15 +160,15 @@ pub(super) struct Rngs {
     pub(super) meddle: Rng,
 }
 
-/// Whose turn it is.
+/// The state of the scheduler.
 #[derive(Debug, Default)]
 pub(super) struct Turns {
     /// Clients that were woken.
     pub(super) ready: Vec<usize>,
-    /// Those who may be polled now.
+    /// Clients that may be polled now.
     pub(super) admitted: Vec<bool>,
     pub(super) tasks: Vec<Option<Waker>>,
-    /// The number of each client's waker: those it had before wake nobody.
+    /// The number of each client's last waker. Earlier wakers wake no client.
     pub(super) wakers: Vec<u64>,
     pub(super) scheduler: Option<Waker>,
     pub(super) done: usize,
@@ -213,16 +217,16 @@ impl Sim {
     }
 
     pub(super) fn watch(&self, pool: &Pool<SimManager>) {
-        // There is one pool in a play.
+        // The cell is empty: there is one pool in a play.
         let _ = self.watched.set(pool.downgrade());
     }
 
-    /// The pool, as long as there is a handle.
+    /// Returns the pool, as long as it has a handle.
     pub(super) fn watched(&self) -> Option<Pool<SimManager>> {
         self.watched.get().and_then(WeakPool::upgrade)
     }
 
-    /// Take, look or note, let go. The pool is never called under it.
+    /// Locks the world, for a look or a note. The pool is never called under this lock.
     pub(super) fn world(&self) -> MutexGuard<'_, World> {
         self.world.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -231,12 +235,12 @@ impl Sim {
         self.world().note(who, what);
     }
 
-    /// From now on its client does not mind it.
+    /// Takes an acquire that its client does not poll any more.
     pub(super) fn leave_behind(&self, asking: Pin<Box<Asking>>) {
         self.orphans().push(asking);
     }
 
-    /// Takes one of those that were left behind.
+    /// Returns one of the acquires that were left behind.
     pub(super) fn adopt(&self) -> Option<Pin<Box<Asking>>> {
         let mut orphans = self.orphans();
         let count = orphans.len();
@@ -247,12 +251,13 @@ impl Sim {
         Some(orphans.swap_remove(place))
     }
 
-    /// Takes all of them.
+    /// Returns all acquires that were left behind.
     pub(super) fn all_orphans(&self) -> Vec<Pin<Box<Asking>>> {
         std::mem::take(&mut *self.orphans())
     }
 
-    /// Drops all of them. Not under their lock, because a drop calls the pool.
+    /// Drops all acquires that were left behind. Their lock is not held, because a drop calls the
+    /// pool.
     pub(super) fn abandon_orphans(&self) {
         drop(self.all_orphans());
     }
@@ -261,7 +266,7 @@ impl Sim {
         self.orphans.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Does somebody look at the pool now?
+    /// Returns whether the oracles look at the pool now.
     pub(super) fn looks(&self) -> bool {
         self.world().rngs.looks.u8(0..100) >= self.plan.blind
     }
@@ -270,20 +275,21 @@ impl Sim {
         self.plan.lie == Some(lie)
     }
 
-    /// The story, if nobody is writing it.
+    /// Returns the story, unless it is being written.
     pub(super) fn story_so_far(&self) -> String {
         let world = self.world.try_lock();
         world.map_or_else(|_| String::new(), |world| world.story.text.clone())
     }
 
-    /// The story, how many steps it has, and what was broken. The world is emptied: a forgotten lease keeps it for ever.
+    /// Returns the story, the number of its steps and the broken promise. It empties the world,
+    /// because a forgotten lease keeps the world alive for ever.
     pub(super) fn conclude(&self) -> (String, usize, Option<String>) {
         self.abandon_orphans();
         let world = std::mem::take(&mut *self.world());
         self.world().story.over = true;
         let story = &world.story;
         let taken = (story.text.clone(), story.lines, story.broken.clone());
-        // What is left in it may call back.
+        // A drop of what is left in the world may lock the world.
         drop(world);
         taken
     }
@@ -294,7 +300,7 @@ impl World {
         self.story.began = Some(now());
     }
 
-    /// Nothing is written any more: outside the runtime there is no virtual time.
+    /// Ends the story. There is no virtual time outside the runtime.
     pub(super) fn end(&mut self) {
         self.story.over = true;
     }
@@ -318,7 +324,7 @@ impl World {
         let _ = writeln!(story.text, "{line:>4}  {at:>6} ms  {who:<9} {what}");
     }
 
-    /// A promise was broken. The first one counts.
+    /// Notes a broken promise. Only the first one counts.
     pub(super) fn broke(&mut self, promise: impl fmt::Display) {
         if self.is_broken() || self.story.over {
             return;
@@ -336,7 +342,7 @@ impl World {
         }
     }
 
-    /// As far as the clients and the observer know.
+    /// Returns whether the pool lends, as far as the clients and the observer know.
     pub(super) fn lends(&self) -> bool {
         !self.closed && !self.suspended && !self.inactive
     }
@@ -352,7 +358,7 @@ impl World {
         self.story.broken.is_some()
     }
 
-    /// This resource is alive.
+    /// Notes that this resource is alive.
     pub(super) fn prove(&mut self, serial: u64) {
         if let Some(thing) = self.things.get_mut(&serial) {
             thing.proven = now();
@@ -363,7 +369,7 @@ impl World {
         self.leases.iter().filter(|held| held.forgotten).count()
     }
 
-    /// How many of the pool's resources exist.
+    /// Returns how many of the pool's resources exist.
     pub(super) fn alive(&self) -> usize {
         self.things.values().filter(|thing| !thing.detached).count()
     }
@@ -377,7 +383,7 @@ pub(super) fn now() -> Instant {
     Instant::now()
 }
 
-/// A client, by its name in the story.
+/// The name of a client in the story.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Name(pub(super) usize);
 

@@ -1,6 +1,5 @@
 //! Duels: a pool of one, a waiter with little time, a holder that returns its lease, and a third
-//! party that refuses all waiters at the same moment. What a slow observer delays must not be the
-//! waiter.
+//! task that refuses all waiters at the same moment. A slow observer must not delay the waiter.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -16,7 +15,7 @@ use super::load::{Scene, patience};
 use super::pools::{MS, Soaked};
 use super::timely::Acquired;
 
-/// As many at a time as workers can drive.
+/// As many at a time as the workers can drive.
 pub(super) const DUELISTS: usize = 2;
 
 type Acquiring = Pin<Box<dyn Future<Output = Acquired> + Send>>;
@@ -37,20 +36,21 @@ async fn duel(scene: &Scene, pool: &Soaked) {
     let waiter = tokio::spawn(wait(scene.clone(), pool.clone(), limit));
     let second = tokio::spawn(wait(scene.clone(), pool.clone(), limit / 2));
     yield_now().await;
-    let refuse = [Pool::deactivate, Pool::close, Pool::suspend][fastrand::usize(..3)];
+    let trip = |pool: &Soaked| pool.breaker().trip();
+    let refuse = [trip, Pool::close, Pool::suspend][fastrand::usize(..3)];
     let refused = pool.clone();
     let refuser = tokio::spawn(async move {
         pause().await;
         refuse(&refused);
         pause().await;
-        refused.activate();
+        refused.breaker().reset();
         refused.resume();
     });
     pause().await;
     if fastrand::bool() {
         drop(lease);
     } else {
-        // The thread that gets it has no runtime.
+        // The receiving thread has no runtime.
         let _ = scene.elsewhere.send(lease);
     }
     let _ = (waiter.await, second.await, refuser.await);
@@ -66,14 +66,14 @@ async fn pause() {
 
 async fn wait(scene: Scene, pool: Soaked, limit: Duration) {
     let own = pool.clone();
-    let acquiring: Acquiring = Box::pin(async move { own.acquire_timeout(limit).await });
+    let acquiring: Acquiring = Box::pin(async move { own.acquire_within(limit).await });
     let pools = Arc::clone(&scene.pools);
     let waited = async move { select(acquiring).await };
     let _ = pools.watch.time(&pool, "duels", limit, waited).await;
 }
 
-/// Polls it beside a timer that is over all the time, and lets another task go on with it: so it is
-/// polled for no reason, and with another waker.
+/// Polls an acquire beside a timer that is always over, and lets another task go on with it. So the
+/// acquire is polled for no reason and with another waker.
 pub(super) async fn select(mut acquiring: Acquiring) -> Acquired {
     for _ in 0..fastrand::u8(0..4) {
         tokio::select! {
@@ -89,12 +89,11 @@ pub(super) async fn select(mut acquiring: Acquiring) -> Acquired {
     other.await.expect("an acquire does not panic")
 }
 
-/// Polls once, and then not for a while. A deadline that passes meanwhile holds all the same: the
-/// next poll ends it.
+/// Polls once and then pauses. If the deadline passes meanwhile, the next poll ends the acquire.
 pub(super) async fn doze(scene: &Scene, pool: &Soaked) {
     let limit = patience();
     let own = pool.clone();
-    let mut acquiring: Acquiring = Box::pin(async move { own.acquire_timeout(limit).await });
+    let mut acquiring: Acquiring = Box::pin(async move { own.acquire_within(limit).await });
     let once = std::future::poll_fn(|context| Poll::Ready(acquiring.as_mut().poll(context)));
     if once.await.is_ready() {
         return;

@@ -1,4 +1,5 @@
-//! The load of one round: tasks and plain threads that do with the pools whatever can be done, until they are told to stop.
+//! The load of one round: tasks and threads that use the pools in every way until they are told to
+//! stop.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -22,22 +23,22 @@ const FOUNDERS: usize = 2;
 
 type Held = Lease<Flaky>;
 
-/// All who work in this round.
+/// All tasks and threads of a round.
 pub(super) struct Load {
     stop: Arc<AtomicBool>,
     tasks: Vec<(Role, JoinHandle<()>)>,
     threads: Vec<(Role, thread::JoinHandle<()>)>,
 }
 
-/// What one of them does.
+/// The role of a task or thread.
 type Role = &'static str;
 
-/// What each of them sees.
+/// What each task and thread shares.
 #[derive(Clone)]
 pub(super) struct Scene {
     pub(super) pools: Arc<Pools>,
     stop: Arc<AtomicBool>,
-    /// To a thread without a runtime, which drops what it gets.
+    /// Leads to a thread without a runtime, which drops what it receives.
     pub(super) elsewhere: Sender<Held>,
 }
 
@@ -80,7 +81,8 @@ impl Load {
         self.stop.store(true, Ordering::Relaxed);
     }
 
-    /// What those do who still work. As long as anybody does, so does the thread that drops what they send.
+    /// Returns the roles of the tasks and threads that still run. The thread that drops leases runs
+    /// as long as any other does.
     pub(super) fn busy(&self) -> Vec<Role> {
         let tasks = self.tasks.iter().filter(|(_, task)| !task.is_finished());
         let threads = self.threads.iter();
@@ -89,7 +91,7 @@ impl Load {
         tasks.chain(threads.map(|(role, _)| *role)).collect()
     }
 
-    /// How many panicked. Asked when nobody is busy.
+    /// Returns how many panicked. Called when none is busy.
     pub(super) fn panicked(self, handle: &Handle) -> usize {
         let tasks = self.tasks.into_iter();
         let tasks = tasks.map(|(_, task)| handle.block_on(task));
@@ -102,7 +104,7 @@ fn drop_all(held: &Receiver<Held>) {
     held.iter().for_each(drop);
 }
 
-/// Mostly too short.
+/// Draws a time limit. Most are too short.
 pub(super) fn patience() -> Duration {
     let micros = [0, 50, 300, 2_000, 20_000];
     Duration::from_micros(micros[fastrand::usize(..micros.len())])
@@ -126,7 +128,8 @@ async fn user(scene: Scene) {
     }
 }
 
-/// One thing that a user can do. What fails here fails by order of the backend, and is the pool's business.
+/// Does one thing that a user can do. Failures here come from the backend on purpose, and the pool
+/// deals with them.
 async fn use_once(scene: &Scene) {
     let pool = scene.pools.any();
     let what = fastrand::u8(0..26);
@@ -134,9 +137,14 @@ async fn use_once(scene: &Scene) {
         0 => drop(timeout(patience(), pool.acquire()).await),
         1 => return abort(pool).await,
         2 => {
-            let _ = pool.with(async |thing| thing.use_it()).await;
+            let _ = pool.try_with(async |thing| thing.use_it()).await;
         }
         3 => drop(pool.try_acquire()),
+        13 => drop(timeout(patience(), pool.try_acquire_or_open()).await),
+        14 => {
+            let quiet = pool.wait_for(|status| status.waiting == 0);
+            let _ = timeout(patience(), quiet).await;
+        }
         4 => {
             let _ = (pool.leases(), pool.health(), pool.status());
             pool.retain(|_| fastrand::u8(..) > 100);
@@ -148,10 +156,10 @@ async fn use_once(scene: &Scene) {
     let watch = &scene.pools.watch;
     let acquired = if what == 12 {
         let own = pool.clone();
-        let acquiring = Box::pin(async move { own.acquire_timeout(limit).await });
+        let acquiring = Box::pin(async move { own.acquire_within(limit).await });
         watch.time(pool, "selects", limit, select(acquiring)).await
     } else {
-        let acquiring = pool.acquire_timeout(limit);
+        let acquiring = pool.acquire_within(limit);
         watch.time(pool, "uses", limit, acquiring).await
     };
     let Some(Ok(mut lease)) = acquired else {
@@ -169,13 +177,13 @@ async fn use_once(scene: &Scene) {
         9 => drop(scene.elsewhere.send(lease)),
         10 => {
             Lease::label(&lease, "nested".to_owned());
-            drop(pool.acquire_timeout(patience()).await);
+            drop(pool.acquire_within(patience()).await);
         }
         _ => drop(lease),
     }
 }
 
-/// A task of its own, ended wherever it happens to be.
+/// Starts a task and aborts it wherever it happens to be.
 async fn abort(pool: &Soaked) {
     let pool = pool.clone();
     let task = tokio::spawn(async move {
@@ -190,7 +198,7 @@ async fn abort(pool: &Soaked) {
     let _ = task.await;
 }
 
-/// Does things to whole pools. Whatever is left suspended or inactive is put right at the end of the round.
+/// Controls whole pools. The end of the round undoes a pool that is left suspended or inactive.
 async fn governor(scene: Scene) {
     while scene.goes_on() {
         let pool = scene.pools.any();
@@ -212,22 +220,22 @@ async fn governor(scene: Scene) {
                 pool.resume_upkeep();
             }
             5 => {
-                pool.deactivate();
+                pool.breaker().trip();
                 hold().await;
-                pool.recover();
+                pool.breaker().probe();
             }
             6 => {
-                pool.deactivate();
+                pool.breaker().trip();
                 hold().await;
-                pool.activate();
+                pool.breaker().reset();
             }
-            _ => pool.activate(),
+            _ => pool.breaker().reset(),
         }
         sleep(MS.mul_f64(2.0 * fastrand::f64())).await;
     }
 }
 
-/// Makes pools, uses them, and lets go of them in every way there is.
+/// Builds pools, uses them, and gives up their handles in every way.
 async fn founder(scene: Scene, maker: usize) {
     while scene.goes_on() {
         let pool = scene.pools.another(maker);
@@ -237,10 +245,10 @@ async fn founder(scene: Scene, maker: usize) {
         }
         let leases = [
             pool.acquire().await.ok(),
-            pool.acquire_timeout(patience()).await.ok(),
+            pool.acquire_within(patience()).await.ok(),
         ];
         let waiting = pool.clone();
-        let waiter = tokio::spawn(async move { waiting.acquire_timeout(MS).await.map(drop) });
+        let waiter = tokio::spawn(async move { waiting.acquire_within(MS).await.map(drop) });
         yield_now().await;
         scene.pools.farewell(&pool);
         match fastrand::u8(0..5) {
@@ -255,7 +263,8 @@ async fn founder(scene: Scene, maker: usize) {
             3 => {
                 drop(pool);
                 drop(leases);
-                // Nobody awaits the waiter: it has the last handle, and ends by its time limit or by the lease that came home.
+                // The waiter has the last handle. It ends by its time limit, or by the lease that
+                // came back.
                 continue;
             }
             _ => {}
@@ -263,12 +272,12 @@ async fn founder(scene: Scene, maker: usize) {
         drop(leases);
         let _ = waiter.await;
         drop(pool);
-        // What others still do for it keeps no handle.
+        // Work that still runs for the pool keeps no handle.
         assert!(weak.upgrade().is_none(), "a pool without handles lives on");
     }
 }
 
-/// A thread without a runtime: everything that is to be awaited for it runs elsewhere.
+/// A thread without a runtime. Everything that must be awaited for it runs elsewhere.
 fn block(scene: &Scene, maker: usize) {
     while scene.goes_on() {
         let own = fastrand::u8(..) < 30;
@@ -278,7 +287,7 @@ fn block(scene: &Scene, maker: usize) {
             scene.pools.any().clone()
         };
         let limit = patience();
-        let blocked = || pool.acquire_blocking_timeout(limit);
+        let blocked = || pool.acquire_blocking_within(limit);
         let acquired = scene.pools.watch.time_blocking(&pool, limit, blocked);
         if let Ok(mut lease) = acquired {
             let _ = lease.use_it();

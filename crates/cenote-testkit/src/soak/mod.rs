@@ -1,9 +1,11 @@
-//! The soak: real pools on a real runtime under mixed load, in rounds. After each round everything stops, and what is left is counted:
-//! if memory, tasks, file descriptors, threads or resources grow with the rounds, something leaks. During a round every acquire is timed: one
-//! that does not end by its deadline ends the soak.
+//! The soak: real pools on a real runtime under mixed load, in rounds.
 //!
-//! The program `soak` runs it (`cargo xtask soak`). Time is real here and threads race as they like, so no run is like the other;
-//! what can be played again is the simulation.
+//! After each round everything stops and the soak counts what is left. If memory, tasks, file
+//! descriptors, threads or resources grow with the rounds, something leaks. During a round every
+//! acquire is timed, and an acquire that does not end by its deadline ends the soak.
+//!
+//! The program `soak` runs it (`cargo xtask soak`). Time is real and threads race, so no two runs
+//! are alike. The simulation is the test that can be played again.
 
 mod duel;
 mod load;
@@ -28,27 +30,28 @@ use resource::Thing;
 pub use pools::Tally;
 pub use sample::{Counts, Heap, NotFlat, Sample};
 
-/// How to soak.
+/// The settings of a soak.
 #[derive(Debug)]
 pub struct Soak {
     /// For how long.
     pub length: Duration,
-    /// Reads the counting allocator. The program has it and not this library, or every test would.
+    /// Reads the counting allocator. The program installs it, because a library would install it in
+    /// every test.
     pub heap: fn() -> Heap,
-    /// Proves that the verdict can fail.
+    /// Leaks on purpose, to prove that the verdict can fail.
     pub leak: Option<Leak>,
 }
 
-/// What is leaked on purpose, once a round.
+/// A leak on purpose, once per round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Leak {
     /// A byte of memory.
     Allocation,
-    /// Some pages more in a buffer that is kept.
+    /// Some more pages in a buffer that is kept.
     Buffer,
     /// A task that never ends.
     Task,
-    /// An open pipe, which is two.
+    /// An open pipe, which has two file descriptors.
     Fd,
     /// A thread that never ends.
     Thread,
@@ -65,9 +68,9 @@ pub enum Failure {
     NotFlat(NotFlat),
     /// Acquires ended long after their deadlines, or not at all.
     Late(Vec<String>),
-    /// Somebody did not end, or the pools did not get empty. With what was seen.
+    /// A task did not end, or the pools did not become empty. The text shows the state.
     Hangs(String),
-    /// So many who only used a pool panicked.
+    /// So many tasks that only used a pool panicked.
     Panicked(usize),
     /// The system refused what the soak itself needs.
     Io(io::Error),
@@ -85,16 +88,17 @@ impl fmt::Display for Failure {
     }
 }
 
-/// A round in which the slowest callback hits its limit is over in a fraction of this.
+/// A round in which the slowest callback reaches its time limit takes a fraction of this.
 const HANGS_AFTER: Duration = Duration::from_secs(30);
-/// A thread that was joined, or a task that has ended, may be seen for a moment longer.
+/// The system may show a joined thread or an ended task for a moment longer.
 const SETTLES_WITHIN: Duration = Duration::from_secs(1);
 const LONGEST_ROUND: Duration = Duration::from_secs(5);
-/// So that one allocation a round is seen also in a short soak.
-const FEWEST_ROUNDS: u32 = 30;
+/// With so many rounds, a leak of one allocation per round grows to twice the limit of the verdict
+/// even in the shortest soak.
+const FEWEST_ROUNDS: u32 = 60;
 
 impl Soak {
-    /// Runs it. Every sample is shown at once, and a count that is not flat ends it.
+    /// Runs the soak. It shows every sample at once, and ends at the first count that is not flat.
     pub fn run(self, show: impl FnMut(&Sample)) -> Result<Tally, Failure> {
         let runtime = Builder::new_multi_thread()
             .worker_threads(2)
@@ -102,7 +106,7 @@ impl Soak {
             .build()
             .map_err(Failure::Io)?;
         let outcome = self.run_on(&runtime, show);
-        // Not dropped: that waits for its threads, and what hangs may be one of them.
+        // A drop would wait for the runtime's threads, and one of them may hang.
         runtime.shutdown_background();
         outcome
     }
@@ -112,7 +116,7 @@ impl Soak {
         let pools = Arc::new(Pools::new());
         let mut hoard = Hoard::default();
         let rounds = self.rounds();
-        // Its room is taken now: what the soak itself needs does not grow.
+        // Allocated now, so that the memory of the soak itself does not grow.
         let mut samples = Vec::with_capacity(rounds as usize);
         let started = now();
         for done in 1..=rounds {
@@ -146,7 +150,7 @@ impl Soak {
         rounds.max(FEWEST_ROUNDS)
     }
 
-    /// Measures until it is as before, or stays otherwise.
+    /// Measures until the counts are as before, or until they have had time to settle.
     fn measure(&self, before: Option<Counts>, runtime: &Runtime, pools: &Pools) -> (Heap, Counts) {
         let since = now();
         loop {
@@ -189,7 +193,7 @@ fn wait(holds: impl Fn() -> bool, seen: impl Fn() -> String) -> Result<(), Failu
     Ok(())
 }
 
-/// Keeps what is leaked on purpose.
+/// Owns the leaks on purpose.
 #[derive(Debug, Default)]
 struct Hoard {
     memory: Vec<String>,

@@ -1,42 +1,43 @@
-//! The pools that are soaked: limits of milliseconds, so that everything is recycled all the time.
+//! The pools of the soak. Their limits are milliseconds, so that everything is recycled all the
+//! time.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread;
 use std::time::Duration;
 
-use cenote::{
-    Builder, ConsecutiveFailures, IdleOrder, Nested, Observer, OnOpenError, Pool, Released, Status,
-    WeakPool,
-};
+use cenote::breaker::ConsecutiveFailures;
+use cenote::config::{IdleOrder, Nested, OnOpenError};
+use cenote::event::Released;
+use cenote::{Builder, Observer, Pool, Status, WeakPool};
 
 use super::resource::{Alive, Flaky};
 use super::timely::Stopwatch;
 
 pub(super) const MS: Duration = Duration::from_millis(1);
 
-/// Of the pools that last: `plain`, `pipes`, `narrow` and `watched`.
+/// The sizes of the lasting pools `plain`, `pipes`, `narrow` and `watched`.
 const SIZES: [usize; 4] = [16, 8, 1, 2];
 
-/// How many make pools of their own.
+/// How many tasks and threads build pools of their own.
 pub(super) const MAKERS: usize = 6;
 
 pub(super) type Soaked = Pool<Flaky>;
 
-/// Those that live from the first round to the last, and what all others leave behind: how many resources live, and what was done.
+/// The pools that live from the first round to the last, and the counts of all others.
 pub(super) struct Pools {
     pub(super) lasting: Vec<Soaked>,
-    /// The last one of each who makes others, for one who asks why nobody goes on.
+    /// The last pool of each maker, for the report of a soak that hangs.
     brief: [Mutex<Option<WeakPool<Flaky>>>; MAKERS],
     pub(super) alive: Alive,
     pub(super) watch: Stopwatch,
     tally: Mutex<Tally>,
 }
 
-/// What was done since the start.
+/// Counts since the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// Pools made.
+    /// Pools built.
     pub pools: u64,
     /// Leases handed out.
     pub acquired: u64,
@@ -103,19 +104,19 @@ impl Pools {
         }
     }
 
-    /// One of those that last.
+    /// Returns one of the lasting pools.
     pub(super) fn any(&self) -> &Soaked {
         &self.lasting[fastrand::usize(..self.lasting.len())]
     }
 
-    /// One for a short while.
+    /// Builds a pool that lives for a short while.
     pub(super) fn another(&self, maker: usize) -> Soaked {
         let pool = build(brief(fastrand::bool(), &self.alive).max_size(fastrand::usize(1..4)));
         *lock(&self.brief[maker]) = Some(pool.downgrade());
         pool
     }
 
-    /// One for a duel.
+    /// Builds a pool for a duel.
     pub(super) fn duel(&self, maker: usize) -> Soaked {
         let mut builder = brief(false, &self.alive).max_size(1);
         if fastrand::u8(0..4) > 0 {
@@ -126,13 +127,13 @@ impl Pools {
         pool
     }
 
-    /// One of those is about to go.
+    /// Adds the counts of a pool that is about to go.
     pub(super) fn farewell(&self, pool: &Soaked) {
         let status = pool.status();
         lock(&self.tally).add(&status);
     }
 
-    /// All that was done, by those that are gone and by those that last.
+    /// Returns the counts of all pools, past and present.
     pub(super) fn total(&self) -> Tally {
         let mut total = *lock(&self.tally);
         for pool in &self.lasting {
@@ -143,13 +144,14 @@ impl Pools {
         total
     }
 
-    /// Back to normal after what the governor did, and then empty: everything is closed, and nothing is opened any more.
+    /// Undoes the controls of the whole pools, and then empties them: every resource is closed, and
+    /// none is opened any more.
     pub(super) fn empty(&self) {
         self.brief.iter().for_each(|last| *lock(last) = None);
         for (pool, size) in self.lasting.iter().zip(SIZES) {
             pool.resize(size).expect("it was built with this size");
             pool.resume();
-            pool.activate();
+            pool.breaker().reset();
             pool.pause_upkeep();
             pool.invalidate();
         }
@@ -162,7 +164,7 @@ impl Pools {
         })
     }
 
-    /// The next round begins.
+    /// Begins the next round.
     pub(super) fn refill(&self) {
         self.lasting.iter().for_each(Pool::resume_upkeep);
     }
@@ -180,7 +182,7 @@ impl fmt::Debug for Pools {
     }
 }
 
-/// Everything lasts for milliseconds.
+/// Builds a pool whose limits are milliseconds.
 fn brief(with_pipe: bool, alive: &Alive) -> Builder<Flaky> {
     let alive = alive.clone();
     Pool::builder(Flaky { with_pipe, alive })
@@ -198,7 +200,7 @@ fn brief(with_pipe: bool, alive: &Alive) -> Builder<Flaky> {
         .upkeep_interval(20 * MS)
 }
 
-/// Takes its time with some returns, and so holds up the thread that returns.
+/// An observer that is slow at some returns, and so holds up the thread that returns.
 #[derive(Debug)]
 struct Slow;
 

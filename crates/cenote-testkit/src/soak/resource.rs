@@ -1,4 +1,5 @@
-//! What the soak pools: resources that hold memory and, some of them, file descriptors, from a backend that has bad luck now and then.
+//! The resources of the soak. They hold memory and, some of them, file descriptors. Their backend
+//! fails now and then.
 
 use std::future;
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
@@ -6,11 +7,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use cenote::Manager;
+use cenote::{LeaseEnd, Manager};
 
 use crate::backend::{Call, Fault, explode};
 
-/// How many resources exist now, whoever has them.
+/// How many resources exist now, in the pools and outside.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Alive(Arc<AtomicUsize>);
 
@@ -25,7 +26,7 @@ impl Alive {
     }
 }
 
-/// Counts for as long as it exists.
+/// Counts a resource for as long as it exists.
 #[derive(Debug)]
 struct One(Arc<AtomicUsize>);
 
@@ -35,7 +36,7 @@ impl Drop for One {
     }
 }
 
-/// Some memory, and a pipe if its manager gives it one. What was written and not read makes it dirty.
+/// Some memory, and a pipe if its manager gives it one. Unread bytes in the pipe make it dirty.
 #[derive(Debug)]
 pub(super) struct Thing {
     memory: Vec<u8>,
@@ -54,7 +55,7 @@ impl Thing {
         })
     }
 
-    /// Leaves a byte to be read.
+    /// Leaves a byte in the pipe.
     pub(super) fn use_it(&mut self) -> io::Result<()> {
         let length = self.memory.len();
         self.memory[fastrand::usize(..length)] += 1;
@@ -65,7 +66,7 @@ impl Thing {
         Ok(())
     }
 
-    /// Reads what was left, so that it is as good as new.
+    /// Reads the bytes that are left, so that the resource is clean again.
     fn drain(&mut self) -> io::Result<()> {
         if let Some((reader, _)) = &mut self.pipe {
             reader.read_exact(&mut self.memory[..self.unread])?;
@@ -81,13 +82,14 @@ pub(super) struct Flaky {
     pub(super) alive: Alive,
 }
 
-/// Of a thousand calls, so many fail, panic, hang (until their time limit) and are slow. Most pass, and the pools get on with it.
+/// How many of a thousand calls fail, panic, hang (until their time limit) and are slow. The others
+/// pass.
 const FAIL: u32 = 20;
 const PANIC: u32 = 5;
 const HANG: u32 = 2;
 const SLOW: u32 = 50;
 
-/// Its error owns nothing, for a pool keeps the last one.
+/// Draws what a call does. Its error owns no memory, because a pool keeps the last one.
 async fn luck(call: Call) -> Result<(), Fault> {
     match fastrand::u32(0..1000) {
         n if n < FAIL => return Err(Fault(call)),
@@ -115,7 +117,7 @@ impl Manager for Flaky {
         luck(Call::Check).await
     }
 
-    fn is_broken(&self, _: &mut Thing) -> bool {
+    fn is_broken(&self, _: &mut Thing, _: LeaseEnd) -> bool {
         match fastrand::u32(0..1000) {
             n if n < PANIC => explode(Call::IsBroken),
             n => n < PANIC + FAIL,
@@ -131,9 +133,10 @@ impl Manager for Flaky {
         thing.drain().map_err(|_| Fault(Call::Clean))
     }
 
-    async fn close(&self, thing: Thing) {
-        // A close that fails is a close all the same.
-        let _ = luck(Call::Close).await;
+    async fn close(&self, thing: Thing) -> Result<(), Fault> {
+        // A resource whose close fails is closed all the same.
+        let closed = luck(Call::Close).await;
         drop(thing);
+        closed
     }
 }

@@ -1,5 +1,4 @@
-//! Acquires under a stopwatch: each must end by its deadline, with some time added for a machine
-//! that is busy.
+//! Acquires under a stopwatch. Each must end by its deadline, plus a margin for a busy machine.
 
 use std::future::Future;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,25 +15,25 @@ use crate::backend::Fault;
 
 pub(super) type Acquired = Result<Lease<Flaky>, AcquireError<Fault>>;
 
-/// Far longer than a task of a busy machine waits for its turn.
+/// Far longer than a task waits for its turn on a busy machine.
 const MARGIN: Duration = Duration::from_secs(2);
 
-/// More than a reader needs.
+/// How many late acquires are reported. A reader needs few.
 const KEPT: usize = 8;
 
-/// What the acquires of all rounds came to.
+/// The ends of the acquires of all rounds.
 #[derive(Debug, Default)]
 pub(super) struct Stopwatch {
     late: Mutex<Vec<String>>,
-    /// In microseconds after its deadline.
+    /// Microseconds after the deadline.
     latest: AtomicU64,
     unavailable: AtomicU64,
     closed: AtomicU64,
 }
 
 impl Stopwatch {
-    /// Awaits an acquire that must end within `limit`. `None`: it did not, and never may. It is
-    /// told at once.
+    /// Awaits an acquire that must end within `limit`. Returns `None`, and notes it at once, if the
+    /// acquire does not end in time.
     pub(super) async fn time(
         &self,
         pool: &Soaked,
@@ -51,7 +50,7 @@ impl Stopwatch {
         acquired
     }
 
-    /// The same for a thread.
+    /// The same for an acquire that blocks a thread.
     pub(super) fn time_blocking(
         &self,
         pool: &Soaked,
@@ -89,17 +88,17 @@ impl Stopwatch {
         count.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// The acquires that ended too late, or not at all.
+    /// Returns the acquires that ended too late or not at all.
     pub(super) fn late_ones(&self) -> Vec<String> {
         self.late().clone()
     }
 
-    /// By how much the latest acquire missed its deadline.
+    /// Returns by how much the latest acquire missed its deadline.
     pub(super) fn latest(&self) -> Duration {
         Duration::from_micros(self.latest.load(Ordering::Relaxed))
     }
 
-    /// How many were refused by an inactive breaker, and by a closed pool.
+    /// Returns how many acquires an inactive breaker and a closed pool refused.
     pub(super) fn refused(&self) -> (u64, u64) {
         let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
         (read(&self.unavailable), read(&self.closed))

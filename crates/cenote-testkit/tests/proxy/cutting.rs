@@ -1,38 +1,34 @@
-//! Connections that end: by reset, in good order, and in the middle of a reply.
+//! Connections that end: by a reset, in good order, and in the middle of a reply.
 
-use std::io::ErrorKind::ConnectionReset;
+use std::io::ErrorKind::{self, ConnectionReset};
 
 use cenote_testkit::{Proxy, Then, Way};
 use tokio::net::{TcpListener, TcpStream};
 
 use super::{Client, World, until};
 
-#[tokio::test]
-async fn a_reset_is_a_reset_on_both_sides_and_spares_new_connections() {
-    let mut world = World::new().await;
-    let mut client = world.connect().await;
-    client.round_trip().await;
+/// Asserts how both sides see a cut, and that a new connection works.
+async fn assert_cut(cut: fn(&Proxy), client_sees: End<Vec<u8>>, server_sees: End<()>) {
+    let (mut world, mut client) = World::with_client().await;
 
-    world.proxy.reset();
+    cut(&world.proxy);
 
-    assert_eq!(client.end().await, Err(ConnectionReset));
-    assert_eq!(world.server_saw().await, Err(ConnectionReset));
+    assert_eq!(client.end().await, client_sees);
+    assert_eq!(world.server_saw().await, server_sees);
     until("it is gone", || world.proxy.counts().alive == 0).await;
     world.connect().await.round_trip().await;
 }
 
+type End<T> = Result<T, ErrorKind>;
+
+#[tokio::test]
+async fn a_reset_is_a_reset_on_both_sides_and_spares_new_connections() {
+    assert_cut(Proxy::reset, Err(ConnectionReset), Err(ConnectionReset)).await;
+}
+
 #[tokio::test]
 async fn a_close_is_in_good_order_on_both_sides_and_spares_new_connections() {
-    let mut world = World::new().await;
-    let mut client = world.connect().await;
-    client.round_trip().await;
-
-    world.proxy.close();
-
-    assert_eq!(client.end().await, Ok(Vec::new()));
-    assert_eq!(world.server_saw().await, Ok(()));
-    until("it is gone", || world.proxy.counts().alive == 0).await;
-    world.connect().await.round_trip().await;
+    assert_cut(Proxy::close, Ok(Vec::new()), Ok(())).await;
 }
 
 #[tokio::test]
@@ -52,9 +48,7 @@ async fn a_close_is_in_good_order_also_with_bytes_in_flight() {
 
 #[tokio::test]
 async fn a_cut_is_not_undone_by_healing_at_once() {
-    let world = World::new().await;
-    let mut client = world.connect().await;
-    client.round_trip().await;
+    let (world, mut client) = World::with_client().await;
 
     world.proxy.reset();
     world.proxy.heal().unwrap();
@@ -64,9 +58,7 @@ async fn a_cut_is_not_undone_by_healing_at_once() {
 
 #[tokio::test]
 async fn a_stalled_connection_can_be_reset() {
-    let mut world = World::new().await;
-    let mut client = world.connect().await;
-    client.round_trip().await;
+    let (mut world, mut client) = World::with_client().await;
     world.proxy.stall(Way::Both);
     client.say("never").await;
 
@@ -115,9 +107,7 @@ async fn a_cut_after_some_bytes_counts_from_the_call_and_for_each_connection() {
 
 #[tokio::test]
 async fn after_no_byte_at_all_the_cut_comes_at_once() {
-    let world = World::new().await;
-    let mut old = world.connect().await;
-    old.round_trip().await;
+    let (world, mut old) = World::with_client().await;
 
     world.proxy.after(Way::ToClient, 0, Then::Close);
 
@@ -127,9 +117,7 @@ async fn after_no_byte_at_all_the_cut_comes_at_once() {
 
 #[tokio::test]
 async fn a_client_that_resets_takes_the_servers_side_with_it() {
-    let mut world = World::new().await;
-    let mut client = world.connect().await;
-    client.round_trip().await;
+    let (mut world, client) = World::with_client().await;
 
     client.0.set_zero_linger().unwrap();
     drop(client);
@@ -139,11 +127,11 @@ async fn a_client_that_resets_takes_the_servers_side_with_it() {
 
 #[tokio::test]
 async fn without_a_server_a_connection_is_reset() {
-    let nobody = {
+    let unused = {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         listener.local_addr().unwrap()
     };
-    let proxy = Proxy::to(nobody).await.unwrap();
+    let proxy = Proxy::to(unused).await.unwrap();
 
     let mut client = Client(TcpStream::connect(proxy.addr()).await.unwrap());
 
@@ -152,9 +140,7 @@ async fn without_a_server_a_connection_is_reset() {
 
 #[tokio::test]
 async fn a_dropped_proxy_takes_its_connections_and_its_port_along() {
-    let mut world = World::new().await;
-    let mut client = world.connect().await;
-    client.round_trip().await;
+    let (mut world, mut client) = World::with_client().await;
     let addr = world.proxy.addr();
 
     drop(std::mem::replace(

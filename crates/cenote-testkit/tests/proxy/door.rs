@@ -1,4 +1,4 @@
-//! What a new connection meets: refusal, or silence.
+//! New connections that meet refusal or silence.
 
 use std::io::ErrorKind::{AddrInUse, ConnectionRefused, ConnectionReset};
 
@@ -7,10 +7,8 @@ use tokio::net::{TcpSocket, TcpStream};
 use super::{World, until};
 
 #[tokio::test]
-async fn refused_connections_are_refused_until_it_is_healed() {
-    let world = World::new().await;
-    let mut old = world.connect().await;
-    old.round_trip().await;
+async fn new_connections_are_refused_until_the_proxy_is_healed() {
+    let (world, mut old) = World::with_client().await;
 
     world.proxy.refuse().await;
     let refused = TcpStream::connect(world.proxy.addr()).await;
@@ -24,7 +22,7 @@ async fn refused_connections_are_refused_until_it_is_healed() {
 }
 
 #[tokio::test]
-async fn the_port_is_taken_also_while_it_refuses() {
+async fn the_port_stays_taken_while_new_connections_are_refused() {
     let world = World::new().await;
     world.proxy.refuse().await;
 
@@ -35,7 +33,7 @@ async fn the_port_is_taken_also_while_it_refuses() {
 }
 
 #[tokio::test]
-async fn refusing_and_healing_twice_is_as_good_as_once() {
+async fn refusing_and_healing_twice_is_the_same_as_once() {
     let world = World::new().await;
 
     for _ in 0..2 {
@@ -50,9 +48,7 @@ async fn refusing_and_healing_twice_is_as_good_as_once() {
 
 #[tokio::test]
 async fn a_black_hole_takes_connections_and_never_answers() {
-    let world = World::new().await;
-    let mut old = world.connect().await;
-    old.round_trip().await;
+    let (world, mut old) = World::with_client().await;
 
     world.proxy.black_hole();
     let mut lost = world.connect().await;

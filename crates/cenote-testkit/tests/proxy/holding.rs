@@ -1,4 +1,4 @@
-//! Bytes that come late, or not at all, on connections that stay open.
+//! Bytes that come late or not at all, on connections that stay open.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use super::{World, until};
 
 const DELAY: Duration = Duration::from_millis(40);
 
-/// What is delayed by that never comes.
+/// Bytes that are delayed by this never come.
 const HOUR: Duration = Duration::from_secs(3600);
 
 #[tokio::test]
@@ -63,9 +63,7 @@ async fn a_chunk_that_is_being_delayed_goes_on_when_the_delay_ends() {
 #[tokio::test]
 async fn a_stall_holds_bytes_and_a_resume_delivers_them_in_order() {
     for way in [Way::ToServer, Way::ToClient, Way::Both] {
-        let world = World::new().await;
-        let mut client = world.connect().await;
-        client.round_trip().await;
+        let (world, mut client) = World::with_client().await;
 
         world.proxy.stall(way);
         client.say("one ").await;
@@ -93,9 +91,7 @@ async fn a_stall_of_one_way_leaves_the_other_alone() {
 
 #[tokio::test]
 async fn a_stall_holds_the_end_of_a_stream_too() {
-    let mut world = World::new().await;
-    let mut client = world.connect().await;
-    client.round_trip().await;
+    let (mut world, client) = World::with_client().await;
 
     world.proxy.stall(Way::ToServer);
     drop(client);
@@ -140,9 +136,7 @@ async fn half_open_loses_one_way_and_keeps_the_other() {
 
 #[tokio::test]
 async fn half_open_keeps_the_end_of_a_stream_from_the_server() {
-    let mut world = World::new().await;
-    let mut client = world.connect().await;
-    client.round_trip().await;
+    let (mut world, client) = World::with_client().await;
 
     world.proxy.lose(Way::ToServer);
     drop(client);

@@ -1,4 +1,5 @@
-//! The fault proxy keeps its word: each fault is seen by a plain client and a plain echo server, and is gone when it is healed.
+//! The fault proxy keeps its promises: a plain client and a plain echo server see each fault, and
+//! see that it is gone after `heal`.
 
 mod cutting;
 mod door;
@@ -13,13 +14,13 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
-/// Nothing on loopback takes that long: what has not come by then hangs.
+/// Nothing on loopback takes that long, so bytes that have not come by then never come.
 const LIMIT: Duration = Duration::from_secs(5);
 
 /// Long enough for bytes that are not held to arrive.
 const QUIET: Duration = Duration::from_millis(60);
 
-/// A proxy in front of a server that sends back what it is sent, and tells how each of its connections ended.
+/// A proxy in front of an echo server, which reports how each of its connections ended.
 struct World {
     proxy: Proxy,
     ends: mpsc::UnboundedReceiver<Result<(), io::ErrorKind>>,
@@ -41,15 +42,20 @@ impl World {
         Self { proxy, ends }
     }
 
-    async fn connect(&self) -> Client {
-        Client(
-            TcpStream::connect(self.proxy.addr())
-                .await
-                .expect("the door is open"),
-        )
+    /// Returns a world and a client that has made a round trip.
+    async fn with_client() -> (Self, Client) {
+        let world = Self::new().await;
+        let mut client = world.connect().await;
+        client.round_trip().await;
+        (world, client)
     }
 
-    /// How the server saw the next of its connections end.
+    async fn connect(&self) -> Client {
+        let stream = TcpStream::connect(self.proxy.addr()).await;
+        Client(stream.expect("the proxy accepts"))
+    }
+
+    /// Returns how the server saw the next of its connections end.
     async fn server_saw(&mut self) -> Result<(), io::ErrorKind> {
         let end = timeout(LIMIT, self.ends.recv()).await;
         end.expect("the server's side ends")
@@ -81,7 +87,7 @@ impl Client {
             .expect("bytes leave");
     }
 
-    /// The next bytes, as many as `text` has, must be `text`.
+    /// Asserts that the next bytes are `text`.
     async fn hear(&mut self, text: &str) {
         let mut heard = vec![0; text.len()];
         let read = timeout(LIMIT, self.0.read_exact(&mut heard)).await;
@@ -94,14 +100,14 @@ impl Client {
         self.hear("ping").await;
     }
 
-    /// Nothing arrives, and nothing ends.
+    /// Asserts that nothing arrives and nothing ends.
     async fn hears_nothing(&mut self) {
         let mut byte = [0];
         let read = timeout(QUIET, self.0.read(&mut byte)).await;
         assert!(read.is_err(), "{read:?}");
     }
 
-    /// How the stream ends, after what is left of it: zero bytes are a close in good order.
+    /// Returns the rest of the stream, or how it was cut. `Ok` is a close in good order.
     async fn end(&mut self) -> Result<Vec<u8>, io::ErrorKind> {
         let mut rest = Vec::new();
         let read = timeout(LIMIT, self.0.read_to_end(&mut rest)).await;
@@ -148,7 +154,7 @@ async fn a_large_stream_passes_unharmed() {
 }
 
 #[tokio::test]
-async fn the_proxy_takes_the_place_of_host_and_port_in_a_url() {
+async fn the_proxy_replaces_host_and_port_in_a_url() {
     let proxy = Proxy::to_url("postgres://me:p%40ss@127.0.0.1:5432/db?a=b@c")
         .await
         .unwrap();
@@ -166,7 +172,7 @@ async fn the_proxy_takes_the_place_of_host_and_port_in_a_url() {
     }
 }
 
-/// Waits for what another task does.
+/// Waits for the effect of another task.
 async fn until(what: &str, holds: impl Fn() -> bool) {
     let waited = timeout(LIMIT, async {
         while !holds() {

@@ -1,77 +1,82 @@
-//! The estimate, with the time turned by hand.
+//! The estimate, with times that the test chooses.
 
 use super::*;
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// A line that is looked at every tenth of a second: so many wait, so many come back in between.
-fn after(looks: u32, waiting: usize, returns: u64) -> Line {
-    let (mut line, start) = (Line::default(), now());
-    for look in 0..looks {
-        line.hear(
-            start + SECOND / 10 * look,
+/// A queue that is updated every tenth of a second, with a number of waiters, and a number of
+/// returns between two updates.
+fn after(updates: u32, waiting: usize, returns: u64) -> Queue {
+    let (mut queue, start) = (Queue::default(), now());
+    for update in 0..updates {
+        queue.update(
+            start + SECOND / 10 * update,
             waiting,
-            u64::from(look) * returns,
+            u64::from(update) * returns,
         );
     }
-    line
+    queue
 }
 
 #[test]
-fn nobody_waits_so_nobody_would() {
-    let mut line = after(50, 100, 1);
-    assert!(line.wait > SECOND);
+fn without_waiters_the_wait_is_zero() {
+    let mut queue = after(50, 100, 1);
+    assert!(queue.wait > SECOND);
 
-    line.hear(now(), 0, 50);
+    queue.update(now(), 0, 50);
 
-    assert_eq!(line.wait, Duration::ZERO);
+    assert_eq!(queue.wait, Duration::ZERO);
 }
 
 #[test]
-fn the_wait_is_the_length_of_the_line_at_the_pace_of_the_returns() {
-    // Ten come back each second, and 29 stand before the newcomer.
-    let line = after(60, 29, 1);
+fn the_wait_is_the_length_of_the_queue_at_the_pace_of_the_returns() {
+    // Ten resources come back each second, and 29 waiters are ahead.
+    let queue = after(60, 29, 1);
 
     assert!(
-        (line.wait.as_secs_f64() - 3.0).abs() < 0.01,
+        (queue.wait.as_secs_f64() - 3.0).abs() < 0.01,
         "{:?}",
-        line.wait
+        queue.wait
     );
 }
 
 #[test]
-fn a_line_that_has_just_begun_refuses_nobody() {
-    let line = after(1, 1000, 0);
+fn a_queue_that_has_just_begun_refuses_no_request() {
+    let queue = after(1, 1000, 0);
 
-    assert_eq!(line.wait, Duration::ZERO);
+    assert_eq!(queue.wait, Duration::ZERO);
 }
 
 #[test]
-fn where_nothing_comes_back_the_wait_grows_with_the_time() {
+fn without_returns_the_wait_grows_with_time() {
     let (early, late) = (after(10, 4, 0), after(20, 4, 0));
 
     assert!(early.wait >= SECOND * 4 && late.wait > early.wait);
 }
 
 #[test]
-fn the_pace_of_long_ago_is_forgotten() {
-    let (mut line, start) = (Line::default(), now());
-    for look in 0..100 {
-        line.hear(start + SECOND / 10 * look, 10, 0);
+fn an_old_pace_is_forgotten() {
+    let (mut queue, start) = (Queue::default(), now());
+    for update in 0..100 {
+        queue.update(start + SECOND / 10 * update, 10, 0);
     }
-    // It flows again: a hundred each second.
-    for look in 100..140 {
-        line.hear(start + SECOND / 10 * look, 10, u64::from(look - 100) * 10);
+    // From here on a hundred resources come back each second.
+    for update in 100..140 {
+        queue.update(
+            start + SECOND / 10 * update,
+            10,
+            u64::from(update - 100) * 10,
+        );
     }
 
-    assert!(line.wait < SECOND / 4, "{:?}", line.wait);
+    assert!(queue.wait < SECOND / 4, "{:?}", queue.wait);
 }
 
 #[test]
-fn the_pool_is_looked_at_once_in_a_while() {
-    let (mut line, start) = (Line::default(), now());
+fn the_status_of_the_pool_is_read_once_per_interval() {
+    let (mut queue, start) = (Queue::default(), now());
 
-    assert!(line.is_due(start));
-    assert!(!line.is_due(start + LOOK_EVERY / 2));
-    assert!(line.is_due(start + LOOK_EVERY));
+    assert!(queue.is_due(start));
+    assert!(!queue.is_due(start + LOOK_EVERY / 2));
+    assert!(queue.is_due(start + LOOK_EVERY));
 }

@@ -1,4 +1,5 @@
-//! What the scope costs a request that uses no resource. In a program of its own, for the allocator counts for all threads.
+//! The scope of a request that uses no resource allocates nothing. This is a test program of its
+//! own, because the allocator counts for all threads.
 
 use std::alloc::System;
 use std::convert::Infallible;
@@ -12,11 +13,12 @@ use tower::{Layer, Service, service_fn};
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
 async fn hello(_: Request<()>) -> Result<Response<Text>, Infallible> {
-    tokio::task::yield_now().await; // polled more than once, as handlers are
+    tokio::task::yield_now().await; // so that the future is polled more than once
     Ok(Response::new(Text::default()))
 }
 
-/// How many allocations a request makes: the fewest of many tries, for the threads of the test program allocate as well.
+/// Returns the number of allocations of a request: the lowest of many tries, because other threads
+/// of the test program allocate too.
 async fn allocations<S, B>(service: &mut S) -> usize
 where
     S: Service<Request<()>, Response = Response<B>, Error = Infallible>,

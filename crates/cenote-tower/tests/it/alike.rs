@@ -1,10 +1,12 @@
-//! Two crates judge the same: `#[transactional]` of cenote-sqlx by itself, and the layers of this crate.
+//! `#[transactional]` of cenote-sqlx and the layers of this crate respond alike.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Body;
-use cenote::{AcquireError, BindError, ConsecutiveFailures};
+use cenote::AcquireError;
+use cenote::breaker::ConsecutiveFailures;
+use cenote::scope::BindError;
 use cenote_sqlx::{Db, Reply, pool_error, transactional};
 use cenote_tower::{Problem, ProblemLayer, rolls_back, status_rolls_back};
 use http::header::RETRY_AFTER;
@@ -21,11 +23,11 @@ async fn answer(db: &Db<Sqlite>) -> Response<String> {
 }
 
 #[transactional]
-async fn answer_from_afar(db: &Db<Postgres>) -> Response<String> {
+async fn answer_on_postgres(db: &Db<Postgres>) -> Response<String> {
     panic!("there is no connection to run this on: {db:?}");
 }
 
-/// The same error, as a function answers it and as a problem does.
+/// Asserts that a function and a `Problem` respond alike to the same error.
 fn assert_alike(answer: &Response<String>, status: u16) {
     let error = answer.extensions().get::<Arc<sqlx::Error>>().unwrap();
     let found = Problem::of_sqlx(&**error);
@@ -40,13 +42,13 @@ fn assert_alike(answer: &Response<String>, status: u16) {
 }
 
 #[tokio::test]
-async fn every_error_of_a_pool_is_the_same_answer() {
+async fn a_timeout_a_tripped_breaker_and_a_closed_pool_have_the_same_response() {
     let (builder, _home) = world::builder("alike");
     let db = builder
         .max_size(1)
         .acquire_timeout(Duration::from_millis(100));
     let db = db.build().unwrap();
-    // On a slow day the first connection is not there in time.
+    // On a busy machine the first open can take longer than the timeout.
     let held = loop {
         if let Ok(held) = db.acquire().await {
             break held;
@@ -55,14 +57,14 @@ async fn every_error_of_a_pool_is_the_same_answer() {
 
     assert_alike(&answer(&db).await, 503);
     drop(held);
-    db.pool().deactivate();
+    db.pool().breaker().trip();
     assert_alike(&answer(&db).await, 503);
     db.pool().close();
     assert_alike(&answer(&db).await, 500);
 }
 
 #[tokio::test]
-async fn a_line_that_is_full_is_the_same_answer() {
+async fn a_full_queue_has_the_same_response() {
     let (builder, _home) = world::builder("alike_full");
     let db = builder.max_size(1).pool(|pool| pool.max_waiters(0));
     let db = db.build().unwrap();
@@ -79,8 +81,8 @@ async fn a_line_that_is_full_is_the_same_answer() {
     assert!(rejected, "{error}");
 }
 
-/// Nobody listens there. After the first failure the breaker is inactive for a while.
-fn nowhere() -> Db<Postgres> {
+/// A database that cannot be reached. The first failure trips the breaker for minutes.
+fn unreachable() -> Db<Postgres> {
     let patient = Duration::from_secs(600);
     let breaker = ConsecutiveFailures::new(1).recover_after(patient, patient);
     let db = Db::postgres("postgres://someone@127.0.0.1:1/nothing");
@@ -88,25 +90,25 @@ fn nowhere() -> Db<Postgres> {
 }
 
 #[tokio::test]
-async fn a_database_that_is_away_is_the_same_answer() {
-    let db = nowhere();
+async fn a_database_that_is_down_has_the_same_response() {
+    let db = unreachable();
 
-    assert_alike(&answer_from_afar(&db).await, 500);
-    assert_alike(&answer_from_afar(&db).await, 503);
+    assert_alike(&answer_on_postgres(&db).await, 500);
+    assert_alike(&answer_on_postgres(&db).await, 503);
 }
 
 #[tokio::test]
-async fn what_the_breaker_of_a_database_says_is_not_overruled() {
-    let db = nowhere();
+async fn the_retry_after_of_a_breaker_wins_over_that_of_the_layer() {
+    let db = unreachable();
     let layer = ProblemLayer::new().retry_after(Duration::from_secs(7));
     let by_function = layer.layer(service_fn(|_: Request<()>| async {
-        Ok::<_, sqlx::Error>(answer_from_afar(&db).await)
+        Ok::<_, sqlx::Error>(answer_on_postgres(&db).await)
     }));
     let by_error = layer.layer(service_fn(|_: Request<()>| async {
         drop(db.acquire().await?);
         Ok::<_, sqlx::Error>(Response::new(String::new()))
     }));
-    assert!(db.acquire().await.is_err(), "the breaker hears of it");
+    assert!(db.acquire().await.is_err(), "the failure trips the breaker");
 
     let function = by_function.oneshot(Request::new(())).await.unwrap();
     let error = by_error.oneshot(Request::new(())).await.unwrap();
@@ -121,7 +123,7 @@ async fn what_the_breaker_of_a_database_says_is_not_overruled() {
 }
 
 #[test]
-fn the_same_statuses_roll_back() {
+fn both_crates_roll_back_for_the_same_statuses() {
     for code in 100..=999 {
         let status = StatusCode::from_u16(code).unwrap();
         let mut response = Response::new(());
@@ -135,12 +137,12 @@ fn the_same_statuses_roll_back() {
 }
 
 #[tokio::test]
-async fn an_answer_in_words_of_its_own_passes_untouched() {
-    for (status, words) in [(500, "we are sorry"), (404, "")] {
+async fn a_response_with_its_own_body_or_status_passes_unchanged() {
+    for (status, text) in [(500, "we are sorry"), (404, "")] {
         let service = ProblemLayer::new().layer(service_fn(move |_: Request<()>| async move {
             let answer = Response::builder().status(status).header("x-own", "yes");
             let answer = answer.extension(Arc::new(sqlx::Error::RowNotFound));
-            Ok::<_, std::io::Error>(answer.body(Body::from(words)).unwrap())
+            Ok::<_, std::io::Error>(answer.body(Body::from(text)).unwrap())
         }));
 
         let (parts, body) = service
@@ -151,6 +153,6 @@ async fn an_answer_in_words_of_its_own_passes_untouched() {
 
         assert_eq!(parts.status, status);
         assert_eq!(parts.headers.len(), 1, "{:?}", parts.headers);
-        assert_eq!(body.collect().await.unwrap().to_bytes(), words);
+        assert_eq!(body.collect().await.unwrap().to_bytes(), text);
     }
 }

@@ -1,4 +1,4 @@
-//! A real server, and real clients that can hang up.
+//! A real server, and real clients that can disconnect.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -33,7 +33,7 @@ impl Drop for Server {
     }
 }
 
-/// What came back, all of it.
+/// A whole response.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) status: StatusCode,
@@ -42,22 +42,22 @@ pub(crate) struct Answer {
 }
 
 impl Server {
-    /// One request on a connection of its own.
+    /// Sends one request on a new connection.
     pub(crate) async fn get(&self, path: &str) -> Answer {
         self.try_get(path).await.unwrap()
     }
 
-    /// An error if the connection is cut before the end of the answer.
+    /// Sends one request, and fails if the connection is cut before the end of the response.
     pub(crate) async fn try_get(&self, path: &str) -> Result<Answer, String> {
         get_on(self.connect().await, path).await
     }
 
-    /// The head of the answer; its body is still to be read. Dropped, the client hangs up.
+    /// Returns the response before its body is read. Dropping it disconnects the client.
     pub(crate) async fn open(&self, path: &str) -> Result<Response<Incoming>, String> {
         open_on(self.connect().await, path).await
     }
 
-    /// A request that is sent and not waited for. Dropped, the client hangs up.
+    /// Sends a request without waiting for the response. Dropping it disconnects the client.
     pub(crate) async fn send(&self, path: &str) -> TcpStream {
         let mut stream = self.connect().await;
         let request = format!("GET {path} HTTP/1.1\r\nhost: localhost\r\n\r\n");
@@ -67,11 +67,11 @@ impl Server {
 
     pub(crate) async fn connect(&self) -> TcpStream {
         let connected = TcpStream::connect(self.address).await;
-        connected.expect("this process may open thousands of files: see `ulimit -n`")
+        connected.expect("the process must be allowed to open thousands of files: see `ulimit -n`")
     }
 }
 
-/// One request on this connection.
+/// Sends one request on this connection.
 pub(crate) async fn get_on(stream: TcpStream, path: &str) -> Result<Answer, String> {
     let (parts, body) = open_on(stream, path).await?.into_parts();
     let body = body.collect().await.map_err(|error| error.to_string())?;
@@ -91,7 +91,7 @@ async fn open_on(stream: TcpStream, path: &str) -> Result<Response<Incoming>, St
     sent.map_err(|error| error.to_string())
 }
 
-/// Waits for a fact, and for half a minute at most.
+/// Waits until `is_so` returns true, for at most half a minute.
 pub(crate) async fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     for _ in 0..6000 {
         if is_so() {
@@ -99,5 +99,5 @@ pub(crate) async fn until(what: &str, mut is_so: impl FnMut() -> bool) {
         }
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
-    panic!("it never came true: {what}");
+    panic!("never happened: {what}");
 }

@@ -1,13 +1,16 @@
-//! Errors of services, and what becomes of them.
+//! The responses to errors of services.
 
 use std::error::Error;
 use std::fmt;
 use std::time::Duration;
 
-use cenote::{AcquireError, ConsecutiveFailures, Manager, Pool};
+use cenote::breaker::ConsecutiveFailures;
+use cenote::{AcquireError, Manager, Pool};
 use cenote_tower::{Problem, ProblemLayer, Text};
 use http::{Request, Response};
 use tower::{Layer, ServiceExt, service_fn};
+
+use crate::reports::reporting;
 
 type BoxError = Box<dyn Error + Send + Sync>;
 
@@ -22,7 +25,7 @@ impl fmt::Display for Refused {
 
 impl Error for Refused {}
 
-/// Fails with an error of its own.
+/// A manager with its own error type, which always fails.
 struct Refusing;
 
 impl Manager for Refusing {
@@ -40,7 +43,7 @@ fn refusing() -> Pool<Refusing> {
     Pool::builder(Refusing).breaker(strategy).build().unwrap()
 }
 
-/// A service that fails with what the pool says, once through the breaker.
+/// Calls a service that fails with the error of a pool whose breaker has tripped.
 async fn call(layer: ProblemLayer) -> Result<Response<cenote_tower::AnswerBody<Text>>, BoxError> {
     let pool = refusing();
     assert!(matches!(
@@ -55,7 +58,7 @@ async fn call(layer: ProblemLayer) -> Result<Response<cenote_tower::AnswerBody<T
 }
 
 #[tokio::test]
-async fn a_breaker_says_itself_when_to_come_back() {
+async fn a_tripped_breaker_sets_retry_after() {
     let response = call(ProblemLayer::new().knows::<Refused>()).await.unwrap();
 
     assert_eq!(response.status(), 503);
@@ -68,14 +71,14 @@ async fn a_breaker_says_itself_when_to_come_back() {
 }
 
 #[tokio::test]
-async fn an_error_that_nobody_knows_passes_untouched() {
+async fn an_unknown_error_passes_unchanged() {
     let error = call(ProblemLayer::new()).await.unwrap_err();
 
     assert!(error.is::<AcquireError<Refused>>());
 }
 
 #[tokio::test]
-async fn a_failed_open_is_not_a_matter_of_waiting_and_leaks_nothing() {
+async fn a_failed_open_is_a_500_that_does_not_show_the_cause() {
     let error = refusing().acquire().await.unwrap_err();
 
     let problem = Problem::from(error);
@@ -86,11 +89,8 @@ async fn a_failed_open_is_not_a_matter_of_waiting_and_leaks_nothing() {
 }
 
 #[tokio::test]
-async fn a_problem_is_told_once_and_only_from_500_up() {
-    let (tell, told) = std::sync::mpsc::channel();
-    let layer = ProblemLayer::new().on_problem(move |problem| {
-        tell.send(problem.status().as_u16()).unwrap();
-    });
+async fn a_problem_is_reported_once_and_only_from_500_up() {
+    let (layer, told) = reporting();
     for status in [404, 500, 503] {
         let failing = service_fn(move |_: Request<()>| async move {
             let status = http::StatusCode::from_u16(status).unwrap();
@@ -103,7 +103,8 @@ async fn a_problem_is_told_once_and_only_from_500_up() {
         );
     }
 
-    assert_eq!(told.try_iter().collect::<Vec<_>>(), [500, 503]);
+    let reported = told.try_iter().map(|problem| problem.status().as_u16());
+    assert_eq!(reported.collect::<Vec<_>>(), [500, 503]);
 }
 
 #[test]
@@ -139,7 +140,10 @@ fn an_error_is_found_among_the_causes_of_another() {
 #[tokio::test]
 async fn a_cause_is_in_the_report_once() {
     let error = refusing().acquire().await.unwrap_err();
-    assert!(error.source().is_some(), "the cause can be looked at");
+    assert!(
+        error.source().is_some(),
+        "the error has its cause as data too"
+    );
 
     let problem = Problem::from(error);
 

@@ -1,14 +1,16 @@
-//! The layers over real sockets, on real databases. `suite/` is compiled once for each database, against its `world`.
+//! Tests of the layers over real sockets, on real databases. `suite/` is compiled once for each
+//! database, with its `world`.
 
 #![expect(clippy::unwrap_used, reason = "the helpers of tests are tests")]
 
 mod alike;
 mod client;
-mod door;
 mod errors;
+mod health;
 mod postgres;
 mod postgres_alone;
-mod probes;
+mod reports;
 mod scopes;
+mod shed;
 mod sqlite;
 mod world;

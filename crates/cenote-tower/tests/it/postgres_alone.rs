@@ -1,15 +1,15 @@
-//! PostgreSQL alone: connections that the server cuts, and options that only it has.
+//! Tests for PostgreSQL alone: connections that the server ends, and isolation levels.
 
 use axum::Router;
 use axum::extract::{Path, State};
-use axum::routing::get;
-use cenote::Reason;
+use axum::routing::{MethodRouter, get};
+use cenote::CloseReason;
 use cenote_sqlx::{Db, Isolation};
 use cenote_tower::{Problem, ScopeLayer, TransactionalLayer};
 use http::StatusCode;
 use sqlx::Postgres;
 
-use crate::client::serve;
+use crate::client::{Server, serve};
 use crate::world::postgres as world;
 
 async fn cut(State(db): State<Db<Postgres>>) -> Result<&'static str, Problem> {
@@ -26,6 +26,11 @@ async fn backend(State(db): State<Db<Postgres>>) -> Result<String, Problem> {
     Ok(pid.to_string())
 }
 
+/// A pool of one connection, whose name is that of the test.
+fn one(name: &str) -> Db<Postgres> {
+    world::builder(name).0.max_size(1).build().unwrap()
+}
+
 fn routes(db: &Db<Postgres>) -> Router {
     Router::new()
         .route("/cut", get(cut))
@@ -33,26 +38,34 @@ fn routes(db: &Db<Postgres>) -> Router {
         .with_state(db.clone())
 }
 
+type Layer = TransactionalLayer<Postgres>;
+
+/// Serves a handler at `/` in a transaction.
+async fn transactional(
+    db: &Db<Postgres>,
+    handler: MethodRouter<Db<Postgres>>,
+    customize: impl FnOnce(Layer) -> Layer,
+) -> Server {
+    let routes = Router::new().route("/", handler).with_state(db.clone());
+    serve(routes.layer(customize(TransactionalLayer::new(db.clone())))).await
+}
+
 #[tokio::test]
 async fn a_connection_that_is_lost_is_not_lent_again_and_the_pool_does_not_shrink() {
-    let db = world::builder("cenote_lost").0.max_size(1).build().unwrap();
+    let db = one("cenote_lost");
     let server = serve(routes(&db).layer(ScopeLayer::new())).await;
 
     for nth in 1..=3 {
         let before = server.get("/backend").await.body;
         assert_eq!(server.get("/cut").await.status, 500);
         assert_ne!(server.get("/backend").await.body, before);
-        assert_eq!(db.pool().status().closed.by(Reason::Broken), nth);
+        assert_eq!(db.pool().status().closes.by(CloseReason::Broken), nth);
     }
 }
 
 #[tokio::test]
-async fn what_is_poisoned_is_up_to_the_error_and_not_to_the_status() {
-    let db = world::builder("cenote_shrug")
-        .0
-        .max_size(1)
-        .build()
-        .unwrap();
+async fn the_error_and_not_the_status_decides_whether_a_connection_is_closed() {
+    let db = one("cenote_shrug");
     let shrugs = |State(db): State<Db<Postgres>>, Path(status): Path<u16>| async move {
         let _ = cut(State(db)).await;
         StatusCode::from_u16(status).unwrap()
@@ -64,23 +77,19 @@ async fn what_is_poisoned_is_up_to_the_error_and_not_to_the_status() {
     for (nth, status) in (1..).zip([200, 404, 500]) {
         assert_eq!(server.get(&format!("/shrug/{status}")).await.status, status);
         assert_eq!(server.get("/backend").await.status, 200);
-        assert_eq!(db.pool().status().closed.by(Reason::Broken), nth);
+        assert_eq!(db.pool().status().closes.by(CloseReason::Broken), nth);
     }
 }
 
 #[tokio::test]
 async fn a_transaction_whose_connection_is_lost_is_a_500() {
-    let db = world::builder("cenote_lost_in_transaction").0;
-    let db = db.max_size(1).build().unwrap();
-    // The handler does not care about the error, so the layer must.
+    let db = one("cenote_lost_in_transaction");
+    // The handler ignores the error, so the layer must notice it.
     let careless = |State(db): State<Db<Postgres>>| async move {
         let _ = cut(State(db)).await;
         "all is well"
     };
-    let routes = Router::new()
-        .route("/", get(careless))
-        .with_state(db.clone());
-    let server = serve(routes.layer(TransactionalLayer::new(db.clone()))).await;
+    let server = transactional(&db, get(careless), |layer| layer).await;
 
     let answer = server.get("/").await;
 
@@ -91,34 +100,29 @@ async fn a_transaction_whose_connection_is_lost_is_a_500() {
 }
 
 #[tokio::test]
-async fn the_isolation_of_the_layer_is_that_of_the_transaction() {
-    let db = world::builder("cenote_isolation").0.build().unwrap();
+async fn the_transaction_has_the_isolation_level_of_the_layer() {
+    let db = one("cenote_isolation");
     let shows = |State(db): State<Db<Postgres>>| async move {
         let show = sqlx::query_scalar("SHOW transaction_isolation");
         Ok::<String, Problem>(show.fetch_one(&db).await?)
     };
-    let routes = Router::new().route("/", get(shows)).with_state(db.clone());
-    let layer = TransactionalLayer::new(db.clone()).isolation(Isolation::Serializable);
-    let server = serve(routes.layer(layer)).await;
+    let serializable = |layer: Layer| layer.isolation(Isolation::Serializable);
+    let server = transactional(&db, get(shows), serializable).await;
 
     assert_eq!(server.get("/").await.body, "serializable");
 }
 
 #[tokio::test]
-async fn a_rollback_that_fails_does_not_hide_the_answer() {
-    let db = world::builder("cenote_rollback_fails").0;
-    let db = db.max_size(1).build().unwrap();
+async fn a_rollback_that_fails_does_not_change_the_response() {
+    let db = one("cenote_rollback_fails");
     let handler = |State(db): State<Db<Postgres>>| async move {
         let _ = cut(State(db)).await;
-        Err::<(), _>(Problem::new(StatusCode::CONFLICT, "somebody was quicker"))
+        Err::<(), _>(Problem::new(StatusCode::CONFLICT, "no chairs left"))
     };
-    let routes = Router::new()
-        .route("/", get(handler))
-        .with_state(db.clone());
-    let server = serve(routes.layer(TransactionalLayer::new(db.clone()))).await;
+    let server = transactional(&db, get(handler), |layer| layer).await;
 
     let answer = server.get("/").await;
 
     assert_eq!(answer.status, 409);
-    assert!(answer.body.contains("somebody was quicker"));
+    assert!(answer.body.contains("no chairs left"));
 }

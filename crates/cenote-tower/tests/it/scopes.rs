@@ -1,11 +1,12 @@
-//! The scope of a request, on pools that are no databases.
+//! The scope of a request, on pools that are not databases.
 
 use std::io;
 
 use axum::Router;
 use axum::body::Body;
 use axum::routing::get;
-use cenote::{Bound, Closures, Pool, Scope};
+use cenote::scope::{Bound, Scope};
+use cenote::{Closures, Pool};
 use cenote_tower::{ScopeLayer, Text};
 use futures_util::stream;
 use http::{Request, Response};
@@ -53,7 +54,7 @@ async fn one_request_binds_resources_of_several_pools() {
 }
 
 #[tokio::test]
-async fn a_scope_that_is_there_is_the_scope_of_the_request() {
+async fn inside_a_scope_the_layer_opens_no_other() {
     let pool = rooms();
     cenote::scope(async {
         write(&pool, "outside").await;
@@ -66,7 +67,7 @@ async fn a_scope_that_is_there_is_the_scope_of_the_request() {
             response.await.unwrap().into_body().into_inner().as_str(),
             "outside"
         );
-        assert_eq!(pool.status().in_use, 1, "and goes on after it");
+        assert_eq!(pool.status().in_use, 1, "the outer scope goes on");
     })
     .await;
 }
@@ -96,13 +97,17 @@ async fn a_body_in_memory_does_not_prolong_the_scope() {
     let response = ScopeLayer::new().layer(service).oneshot(Request::new(()));
     let response = response.await.unwrap();
 
-    assert_eq!(pool.status().in_use, 0, "and it is not sent yet");
+    assert_eq!(
+        pool.status().in_use,
+        0,
+        "the scope has ended, and the body is not sent yet"
+    );
     let body = response.into_body().collect().await.unwrap();
     assert_eq!(body.to_bytes(), "all of it");
 }
 
 #[tokio::test]
-async fn the_scope_of_a_stream_ends_with_its_last_part() {
+async fn the_scope_of_a_streaming_body_ends_with_its_last_part() {
     let pool = rooms();
     let service = service_fn(|_: Request<()>| async {
         write(&pool, "begun").await;
@@ -119,11 +124,15 @@ async fn the_scope_of_a_stream_ends_with_its_last_part() {
         assert_eq!(frame.into_data().unwrap(), part);
     }
     assert!(body.frame().await.is_none());
-    assert_eq!(pool.status().in_use, 0, "and nobody has dropped it yet");
+    assert_eq!(
+        pool.status().in_use,
+        0,
+        "the scope has ended, and the body is not dropped yet"
+    );
 }
 
 #[tokio::test]
-async fn a_task_that_was_handed_the_scope_is_outside_it_once_the_request_is_over() {
+async fn a_scope_that_outlives_its_request_holds_nothing() {
     let pool = rooms();
     let (tell, told) = tokio::sync::oneshot::channel();
     let tell = std::sync::Mutex::new(Some(tell));

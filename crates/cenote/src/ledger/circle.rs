@@ -1,7 +1,7 @@
-//! A circle: every lease was taken by a task that now waits in this queue.
+//! A circle: a suspected deadlock. Every lease was taken by a task that now waits in this queue.
 //!
-//! Not a proof of a deadlock: a task may use one lease while it waits for another, and a lease may have been moved to another task. But
-//! nearly always it is one.
+//! It is not proven: a task may use one lease while it waits for another, and a lease may have been
+//! moved to another task. Circles are looked for once a second and at timeouts.
 
 use std::collections::HashSet;
 use std::panic::Location;
@@ -10,9 +10,9 @@ use std::sync::Arc;
 use super::slot::State;
 use super::{HELD_UP_AFTER, Ledger, Orders, Resource, Ticket};
 use crate::config::Nested;
-use crate::moment::Moment;
+use crate::rt::sync::{AtomicBool, Ordering};
 use crate::status::Holder;
-use crate::sync::{AtomicBool, Ordering};
+use crate::time::Moment;
 
 /// Holders that all wait for this pool.
 #[derive(Debug)]
@@ -22,7 +22,7 @@ pub(crate) struct Circle {
     pub(crate) holders: Vec<Holder>,
 }
 
-/// A circle that was found.
+/// The circle that was found last.
 #[derive(Debug)]
 pub(super) struct Found {
     /// How many leases had come back by then.
@@ -48,7 +48,8 @@ impl<R: Resource> Ledger<R> {
         }
     }
 
-    /// Returns whether the event was raised about the circle of this moment, if there is one. For the report of a timeout.
+    /// Returns whether the event was raised about the circle of this moment, if there is one. For
+    /// the report of a timeout.
     pub(super) fn circle_at_timeout(&mut self) -> Option<Arc<AtomicBool>> {
         self.is_circle().then(|| self.found_circle())
     }
@@ -67,7 +68,8 @@ impl<R: Resource> Ledger<R> {
         Arc::clone(&self.circle.insert(found).told)
     }
 
-    /// Returns whether every lease was taken by a task that waits in this queue, and nothing else is on its way.
+    /// Returns whether every lease was taken by a task that waits in this queue, and nothing else
+    /// is on its way.
     fn is_circle(&self) -> bool {
         if self.limits.nested == Nested::Allow
             || self.waiters.is_empty()
@@ -82,15 +84,15 @@ impl<R: Resource> Ledger<R> {
             let asker = slot.asker.filter(|_| !slot.is_unclaimed());
             asker.and_then(|asker| asker.owner)
         });
-        let mut waiting = None;
-        holders.all(|holder| {
-            let Some(holder) = holder else { return false };
-            waiting
-                .get_or_insert_with(|| {
-                    let owners = self.waiters.line().filter_map(|waiter| waiter.asker.owner);
-                    owners.collect::<HashSet<_>>()
-                })
-                .contains(&holder)
-        })
+        let owners = || self.waiters.line().filter_map(|waiter| waiter.asker.owner);
+        // Nearly always the first holder does not wait, which is found without a set.
+        let Some(first) = holders.next().flatten() else {
+            return false;
+        };
+        if !owners().any(|owner| owner == first) {
+            return false;
+        }
+        let waiting: HashSet<_> = owners().collect();
+        holders.all(|holder| holder.is_some_and(|holder| waiting.contains(&holder)))
     }
 }

@@ -1,33 +1,46 @@
 //! A waiter's mailbox: the one place where the outcome of a wait is delivered.
 //!
-//! The ledger delivers under its own lock, in the same step as the decision. So a waiter is in one of two states at any time: in the queue
-//! with the waker of its last poll, or out of the queue with mail. No code of users runs between the two.
+//! The ledger delivers under its own lock, in the same step as the decision. So a waiter is in one
+//! of two states at any time: in the queue with the waker of its last poll, or out of the queue
+//! with mail. No code of users runs between the two.
 //!
 //! # Race
-//! The waiter takes its mail without the ledger's lock, so that a contended acquire takes that lock once and not twice. The mailbox's own
-//! lock decides between the waiter and the ledger, which may want a grant back (the pool closes, the breaker trips, the deadline passes, the
-//! waiter is dropped):
-//! - The waiter comes first: the mailbox is empty, [`Mailbox::revoke`] returns `None`, and the resource is leased.
-//! - The ledger comes first: it swaps the grant for a refusal in one step. The waiter finds the refusal.
+//! The waiter takes its mail without the ledger's lock, so that a wait takes that lock once and not
+//! twice. The ways in which a wait can end are a grant, an error of an open, a timeout, `close`, a
+//! tripped breaker, and the drop of the waiter. The ledger decides between them under its lock, so
+//! only one of them takes the waiter out of the queue and delivers. Each order of two:
+//! - *Grant, then the waiter is polled*: the waiter finds the grant, whichever waker polls it.
+//! - *Grant, then timeout, close or trip*: [`Mailbox::revoke`] swaps the grant for an error in one
+//!   step. If the waiter was quicker, the mailbox is empty, the resource is leased, and the error
+//!   is dropped. If not, the waiter finds the error, and the resource goes to the next waiter.
+//! - *Grant, then drop*: the waiter is not in the queue, so [`Mailbox::take`] under the ledger's
+//!   lock decides. It finds the grant, and the resource goes to the next waiter.
+//! - *Timeout, close, trip or failed open, then any other*: the waiter has left the queue, so no
+//!   grant can reach it. It finds the error, or drops it.
+//! - *Drop, then any other*: the waiter has left the queue.
 //!
-//! Either way a waiter that is out of the queue finds something, whichever waker polls it, and never has to wait again. A wake-up cannot be
-//! lost: the delivery takes the waiter's waker out of the queue and wakes it once the ledger's lock is released. If that waker was taken
-//! before (the alarm asked for a look), the wake-up is already on its way.
+//! A wake-up cannot be lost. The delivery takes the waker of the last poll out of the queue, and
+//! the shell wakes it once the lock is released. If that waker was taken before, because the alarm
+//! asked for a look, its wake-up is already under way. A poll with another waker either finds the
+//! mail, or leaves its waker in the queue under the ledger's lock, and so before the delivery.
 
 use std::fmt;
 use std::sync::Arc;
 
 use super::Resource;
-use super::answers::{Grant, Refusal};
-use crate::sync::SpinLock;
+use crate::error::AcquireError;
+use crate::rt::sync::SpinLock;
 
 /// Shared by the waiter and the ledger.
 pub(crate) type MailboxRef<R> = Arc<Mailbox<R>>;
 
 pub(crate) struct Mailbox<R: Resource>(SpinLock<Option<Mail<R>>>);
 
-/// The outcome of a wait.
-pub(crate) type Mail<R> = Result<Grant<R>, Refusal<<R as Resource>::Failure>>;
+/// The outcome of a wait: the resource that was granted, or an error. The error is in a box, so
+/// that mail fits into two registers. Larger mail takes a tenth of the time of a hand-over.
+pub(crate) type Mail<R> = Result<R, BoxedError<R>>;
+
+pub(crate) type BoxedError<R> = Box<AcquireError<<R as Resource>::Error>>;
 
 impl<R: Resource> Default for Mailbox<R> {
     fn default() -> Self {
@@ -50,20 +63,18 @@ impl<R: Resource> Mailbox<R> {
         self.0.lock().take()
     }
 
-    /// Swaps an unclaimed grant for a refusal, and returns the grant. Under the ledger's lock.
-    pub(super) fn revoke(
-        &self,
-        refusal: Refusal<R::Failure>,
-    ) -> Result<Grant<R>, Refusal<R::Failure>> {
+    /// Swaps an unclaimed grant for an error, and returns the grant. Returns the error if there is
+    /// no such grant. Under the ledger's lock.
+    pub(super) fn revoke(&self, error: BoxedError<R>) -> Mail<R> {
         let mut inside = self.0.lock();
         match inside.take() {
-            Some(Ok(grant)) => {
-                *inside = Some(Err(refusal));
-                Ok(grant)
+            Some(Ok(resource)) => {
+                *inside = Some(Err(error));
+                Ok(resource)
             }
             other => {
                 *inside = other;
-                Err(refusal)
+                Err(error)
             }
         }
     }

@@ -1,40 +1,41 @@
-//! Orders: what the ledger wants done once its lock is released.
+//! Orders: what the shell must do once the ledger's lock is released.
 
+use std::mem;
 use std::task::Waker;
 
 use super::Resource;
 use super::circle::Circle;
 use super::mailbox::Mail;
-use super::slot::SlotNo;
-use crate::moment::Moment;
-use crate::status::Reason;
+use crate::error::OpenError;
+use crate::time::Moment;
 
 /// What must be done now, without the lock. Dropping it unread loses wake-ups.
 #[derive(Debug)]
 #[must_use = "a waiter may have to be woken"]
 pub(crate) struct Orders<R: Resource> {
-    /// To be woken first.
+    /// The first waker. A hand-over has no other, and so needs no memory.
     first: Option<Waker>,
-    /// Rare.
-    more: Option<Box<More<R>>>,
+    many: Vec<Many<R>>,
     /// There is owed work: do it, or ask a helper to.
     pub(crate) owed: bool,
     /// The upkeep task sleeps for too long: wake it.
     pub(crate) ring: bool,
     /// Set the alarm for this moment.
     pub(crate) alarm: Option<Moment>,
-    /// There is something to be dropped without the lock.
-    pub(crate) waste: bool,
     /// A circle was found: raise the event.
     pub(crate) circle: Option<Box<Circle>>,
 }
 
-/// More wakers, and what must be dropped without the lock, because its destructor is user code.
+/// A value whose waking or dropping is user code.
 #[derive(Debug)]
-pub(crate) struct More<R: Resource> {
-    pub(crate) wakers: Vec<Waker>,
-    spent: Vec<Waker>,
-    unread: Vec<Mail<R>>,
+#[expect(dead_code, reason = "some are here only to be dropped")]
+pub(crate) enum Many<R: Resource> {
+    Wake(Waker),
+    /// A waker that is not needed any more.
+    Spent(Waker),
+    /// The mail of a waiter that is gone.
+    Unread(Mail<R>),
+    Error(OpenError<R::Error>),
 }
 
 impl<R: Resource> Default for Orders<R> {
@@ -42,11 +43,10 @@ impl<R: Resource> Default for Orders<R> {
     fn default() -> Self {
         Self {
             first: None,
-            more: None,
+            many: Vec::new(),
             owed: false,
             ring: false,
             alarm: None,
-            waste: false,
             circle: None,
         }
     }
@@ -55,10 +55,10 @@ impl<R: Resource> Default for Orders<R> {
 impl<R: Resource> Orders<R> {
     #[inline]
     pub(super) fn wake(&mut self, waker: Waker) {
-        if self.first.is_none() && self.more.is_none() {
+        if self.first.is_none() {
             self.first = Some(waker);
         } else {
-            self.more().wakers.push(waker);
+            self.many.push(Many::Wake(waker));
         }
     }
 
@@ -71,27 +71,18 @@ impl<R: Resource> Orders<R> {
     }
 
     /// Drops a waker without the lock.
-    #[inline]
     pub(super) fn spend(&mut self, waker: Option<Waker>) {
-        if let Some(waker) = waker {
-            self.more().spent.push(waker);
-        }
+        self.many.extend(waker.map(Many::Spent));
     }
 
-    /// Drops mail of a waiter that is gone.
+    /// Drops an error without the lock.
+    pub(super) fn drop_later(&mut self, error: Option<OpenError<R::Error>>) {
+        self.many.extend(error.map(Many::Error));
+    }
+
+    /// Drops the mail of a waiter that is gone.
     pub(super) fn discard(&mut self, mail: Mail<R>) {
-        self.more().unread.push(mail);
-    }
-
-    #[cold]
-    fn more(&mut self) -> &mut More<R> {
-        self.more.get_or_insert_with(|| {
-            Box::new(More {
-                wakers: Vec::new(),
-                spent: Vec::new(),
-                unread: Vec::new(),
-            })
-        })
+        self.many.push(Many::Unread(mail));
     }
 
     /// Returns whether a waiter is to be woken.
@@ -100,51 +91,24 @@ impl<R: Resource> Orders<R> {
         self.first.is_some()
     }
 
-    /// The first waker.
     #[inline]
     pub(crate) fn first_waker(&mut self) -> Option<Waker> {
         self.first.take()
     }
 
-    /// The others.
+    /// Returns whether there are other wakers, or values to be dropped.
     #[inline]
-    pub(crate) fn more_wakers(&mut self) -> Option<Box<More<R>>> {
-        self.more.take()
+    pub(crate) fn has_many(&self) -> bool {
+        !self.many.is_empty()
+    }
+
+    pub(crate) fn take_many(&mut self) -> Vec<Many<R>> {
+        mem::take(&mut self.many)
     }
 
     /// Returns whether there is something to do besides waking.
     #[inline]
     pub(crate) fn has_more(&self) -> bool {
-        self.owed || self.ring || self.waste || self.alarm.is_some() || self.circle.is_some()
+        self.owed || self.ring || self.alarm.is_some() || self.circle.is_some()
     }
-}
-
-/// Something asynchronous that the pool owes itself. A caller that has a runtime starts a task for it.
-#[derive(Debug)]
-pub(crate) enum Work<R> {
-    /// Open a resource for this slot.
-    Open { slot: SlotNo },
-    /// Find out whether an idle resource may be lent.
-    Vet {
-        slot: SlotNo,
-        id: u64,
-        resource: R,
-        check: bool,
-        ask: bool,
-    },
-    /// Make a returned resource fit for the next user.
-    Clean {
-        slot: SlotNo,
-        id: u64,
-        resource: R,
-        clean: bool,
-        probe: bool,
-    },
-    /// Close a resource.
-    Close {
-        slot: SlotNo,
-        id: u64,
-        resource: R,
-        reason: Reason,
-    },
 }

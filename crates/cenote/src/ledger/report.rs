@@ -9,25 +9,29 @@ use std::time::Duration;
 use super::slot::{Asker, Label, Slot, SlotNo, State};
 use super::{Ledger, Resource};
 use crate::breaker::BreakerState;
-use crate::error::Phase;
-use crate::moment::Moment;
+use crate::error::{AcquireError, OpenError, Unavailable};
 use crate::rt::Owner;
-use crate::status::{Health, Holder, HolderGroup, Status, Task};
-use crate::sync::{AtomicBool, Ordering};
+use crate::rt::sync::Ordering;
+use crate::status::{
+    Closes, Health, Holder, HolderGroup, HolderId, RefusalReason, Refusals, Status,
+};
+use crate::time::Moment;
+use crate::timed_out::{Phase, Report};
 
-/// The state of the pool when waiters timed out. Waiters that time out in one round of the alarm share it.
-#[derive(Debug)]
-pub(crate) struct Report<F> {
-    pub(crate) pool: Arc<str>,
-    /// When they timed out.
-    pub(crate) at: Moment,
-    pub(crate) status: Status,
-    pub(crate) holders: Vec<HolderGroup>,
-    /// Every lease was taken by a task that now waits. The first waiter that reads this raises the event, unless it was raised before.
-    pub(crate) circle_told: Option<Arc<AtomicBool>>,
-    /// Those leases, if the event is yet to be raised.
-    pub(crate) circle: Vec<Holder>,
-    pub(crate) last_failure: Option<F>,
+/// The counters since the pool was built. Those that every hand-over writes are in the ledger,
+/// near its lock.
+#[derive(Debug, Default)]
+pub(super) struct Counts {
+    pub(super) discarded: u64,
+    pub(super) detached: u64,
+    pub(super) opened: u64,
+    pub(super) open_failed: u64,
+    pub(super) timed_out: u64,
+    pub(super) cancelled: u64,
+    pub(super) leaked: u64,
+    pub(super) closes: Closes,
+    pub(super) close_failed: u64,
+    pub(super) refusals: Refusals,
 }
 
 impl<R: Resource> Ledger<R> {
@@ -60,7 +64,15 @@ impl<R: Resource> Ledger<R> {
             timed_out: counts.timed_out,
             cancelled: counts.cancelled,
             leaked: counts.leaked,
-            closed: counts.closed.clone(),
+            closes: counts.closes.clone(),
+            close_failed: counts.close_failed,
+            refusals: counts.refusals.clone(),
+        }
+    }
+
+    pub(super) fn count_refusal(&mut self, reason: Option<RefusalReason>) {
+        if let Some(reason) = reason {
+            self.counts.refusals.add(reason);
         }
     }
 
@@ -85,7 +97,7 @@ impl<R: Resource> Ledger<R> {
         Some(Holder {
             id: slot.id,
             site: asker.site,
-            task: asker.owner.map(Task),
+            task: asker.owner.map(HolderId),
             held_for: now.saturating_duration_since(slot.since),
             label: slot.label.as_deref().cloned(),
             claimed: !slot.is_unclaimed(),
@@ -121,8 +133,7 @@ impl<R: Resource> Ledger<R> {
         if self.counts.opened == 0 {
             return Health::Unproven;
         }
-        let exhausted = self.shelf.is_empty() && self.occupied() >= self.max_size;
-        if self.waiters.is_empty() && !exhausted {
+        if self.waiters.is_empty() && !self.is_exhausted() {
             return Health::Healthy;
         }
         let unserved = self.unserved_since.filter(|_| self.is_wanted(now));
@@ -135,7 +146,8 @@ impl<R: Resource> Ledger<R> {
         Health::Busy
     }
 
-    /// Returns whether callers want something: one waits, or one gave up so recently that there was no gap.
+    /// Returns whether callers want resources: one waits, or one gave up so recently that there was
+    /// no gap.
     pub(super) fn is_wanted(&self, now: Moment) -> bool {
         !self.waiters.is_empty()
             || now.saturating_duration_since(self.gave_up_at) < self.limits.stuck_after
@@ -154,7 +166,7 @@ impl<R: Resource> Ledger<R> {
     }
 
     /// The state of the pool for waiters that time out now.
-    pub(super) fn report(&mut self, now: Moment) -> Arc<Report<R::Failure>> {
+    pub(super) fn report(&mut self, now: Moment) -> Arc<Report<R::Error>> {
         let circle_told = self.circle_at_timeout();
         let untold = circle_told
             .as_ref()
@@ -203,7 +215,8 @@ impl<R: Resource> Ledger<R> {
         groups
     }
 
-    /// How many waiters are ahead of the one of this rank. Not counted beyond the resources that are on their way.
+    /// How many waiters are ahead of the one of this rank. Not counted beyond the resources that
+    /// are on their way.
     pub(super) fn ahead_of(&self, rank: u64) -> usize {
         let on_its_way = self.working.len() + self.count(State::Closing);
         let ahead = self.waiters.line().take(on_its_way);
@@ -243,13 +256,27 @@ impl<R: Resource> Ledger<R> {
     }
 
     /// The last error of an open, unless one succeeded since.
-    pub(crate) fn last_failure(&self) -> Option<R::Failure> {
+    pub(crate) fn last_failure(&self) -> Option<OpenError<R::Error>> {
         self.last_failure
             .as_deref()
             .filter(|_| self.failing.is_some())
             .cloned()
     }
 
+    /// The error of a caller while the breaker is inactive.
+    pub(super) fn unavailable(&self, now: Moment) -> AcquireError<R::Error> {
+        let breaker = &self.breaker;
+        // Before the strategy was asked, the time of its next decision is not known.
+        let retry_at = breaker.ask_at.filter(|at| *at > breaker.since);
+        AcquireError::Unavailable(Box::new(Unavailable {
+            pool: Arc::clone(&self.name),
+            since: now.saturating_duration_since(breaker.since),
+            retry_after: retry_at.map(|at| at.saturating_duration_since(now)),
+            cause: breaker.cause.clone(),
+        }))
+    }
+
+    /// The leases of this holder.
     pub(super) fn held_by(&self, owner: Owner) -> impl Iterator<Item = Asker> {
         let leased = |slot: &&Slot<R>| slot.state == State::Leased;
         self.slots
@@ -260,7 +287,8 @@ impl<R: Resource> Ledger<R> {
     }
 }
 
-/// Returns whether two sites are on one source line. One place nearly always has one location, and comparing names takes longer.
+/// Returns whether two sites are on one source line. One place nearly always has one location, and
+/// comparing names takes longer.
 fn is_same_line(one: &'static Location<'static>, other: &'static Location<'static>) -> bool {
     ptr::eq(one, other) || one.line() == other.line() && one.file() == other.file()
 }

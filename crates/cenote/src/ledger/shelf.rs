@@ -1,12 +1,13 @@
 //! The shelf: the idle slots, ordered by their last use.
 
 use super::slot::{SlotNo, State};
-use super::{Ledger, Orders, Resource, Work};
+use super::{Ledger, Orders, Resource};
 use crate::config::IdleOrder;
-use crate::moment::Moment;
-use crate::status::Reason;
+use crate::status::CloseReason;
+use crate::time::Moment;
 
-/// How many idle resources are passed over because they must be checked first, before the first of them is checked.
+/// How many idle resources are passed over because they must be checked first, before the first of
+/// them is checked.
 const PASSED: usize = 8;
 
 impl<R: Resource> Ledger<R> {
@@ -59,7 +60,7 @@ impl<R: Resource> Ledger<R> {
             self.shelf.pop_back();
             return;
         }
-        // Nearly always it is the first, or among the last.
+        // Nearly always it is the first slot, or among the last.
         if self.shelf.front() == Some(&slot) {
             self.shelf.pop_front();
             return;
@@ -69,8 +70,9 @@ impl<R: Resource> Ledger<R> {
             .remove(place.expect("bug: every idle slot is on the shelf"));
     }
 
-    /// Takes an idle resource that can be lent as it is: the hottest that needs no check, or exactly the oldest. Worn-out resources are
-    /// closed on the way.
+    /// Takes an idle resource off the shelf that can be lent as it is: the most recently used one
+    /// that needs no check, or exactly the least recently used one. Worn-out resources are closed
+    /// on the way.
     pub(super) fn pick(&mut self, now: Moment) -> Option<SlotNo> {
         let mut passed = 0;
         while let Some(slot) = self.shelved(passed).filter(|_| passed < PASSED) {
@@ -99,64 +101,26 @@ impl<R: Resource> Ledger<R> {
         self.asks || self.is_unproven(slot, now)
     }
 
-    /// Returns whether this resource must be checked before it is lent: not used for `check_after_idle`, last proven alive before another
-    /// one was found dead, or from a runtime that is gone.
-    fn is_unproven(&self, slot: SlotNo, now: Moment) -> bool {
-        let slot = &self.slots[slot];
-        let proven_at = slot.proven_at();
+    /// Returns whether this resource must be checked before it is lent: it was not used for
+    /// `check_after_idle`, or it was last proven alive before another one was found dead.
+    pub(super) fn is_unproven(&self, slot: SlotNo, now: Moment) -> bool {
+        let proven_at = self.slots[slot].proven_at();
         self.limits.check_after_idle.is_some_and(|after| {
             proven_at <= self.dead_at || now.saturating_duration_since(proven_at) >= after
-        }) || slot.home.as_ref().is_some_and(|home| home.is_gone())
+        })
     }
 
-    /// Owes a check of an idle resource, and the hook's consent.
-    pub(super) fn vet(&mut self, slot: SlotNo, now: Moment) {
-        let check = self.is_unproven(slot, now);
-        self.examine(slot, check, self.asks, now);
-    }
-
-    pub(super) fn examine(&mut self, slot: SlotNo, check: bool, ask: bool, now: Moment) {
-        self.unshelve(slot);
-        self.become_state(slot, State::Checking, now);
-        let Self { slots, owed, .. } = self;
-        let resource = slots[slot]
-            .resource
-            .take()
-            .expect("bug: an idle resource is in its slot");
-        owed.push_back(Work::Vet {
-            slot,
-            id: slots[slot].id,
-            resource,
-            check,
-            ask,
-        });
-    }
-
-    /// A resource was found dead. Idle resources that have not been proven alive since are checked now, in the background, so that the next
-    /// callers do not each meet a dead one.
-    pub(super) fn found_dead(&mut self, now: Moment) {
-        self.dead_at = self.dead_at.max(now);
-        let limits = &self.limits;
-        let checks = limits.check_after_idle.is_some() || limits.heartbeat_interval.is_some();
-        if self.closed || !checks {
-            return;
-        }
-        for slot in Vec::from_iter(self.shelf.iter().copied()) {
-            self.examine(slot, true, false, now);
-        }
-    }
-
-    /// Why the resource in this slot must go, if it must.
-    pub(super) fn worn(&self, slot: SlotNo, now: Moment) -> Option<Reason> {
+    /// Returns why the resource in this slot must be closed, if it must.
+    pub(super) fn worn(&self, slot: SlotNo, now: Moment) -> Option<CloseReason> {
         let slot = &self.slots[slot];
         if slot.retire_at.is_some_and(|at| at <= now) {
-            Some(Reason::Invalidated)
+            Some(CloseReason::Invalidated)
         } else if slot.expires_at.is_some_and(|at| at <= now) {
-            Some(Reason::Lifetime)
+            Some(CloseReason::Lifetime)
         } else if self.limits.max_uses.is_some_and(|most| slot.uses >= most) {
-            Some(Reason::Uses)
+            Some(CloseReason::Uses)
         } else if self.occupied() > self.max_size && self.total() > self.max_size {
-            Some(Reason::Shrunk)
+            Some(CloseReason::Shrunk)
         } else {
             None
         }

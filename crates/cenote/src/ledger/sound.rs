@@ -6,16 +6,17 @@ use std::task::Waker;
 use super::slot::{SlotNo, State};
 use super::{Ledger, Resource};
 use crate::config::IdleOrder;
-use crate::moment::Moment;
 use crate::status::Status;
+use crate::time::Moment;
 
-/// Beyond so many waiters the ledger is not checked after every entry, so that a long queue is not quadratic.
+/// Beyond so many waiters the ledger is not checked after every entry, so that a long queue is not
+/// quadratic.
 const LONG: usize = 256;
 
 /// What the checks remember.
 #[derive(Debug)]
 pub(super) struct Checked {
-    /// The latest time that was told.
+    /// The latest time that an entry was given.
     latest: Cell<Moment>,
     entries: Cell<usize>,
 }
@@ -32,7 +33,8 @@ impl Checked {
 impl<R: Resource> Ledger<R> {
     /// Called at the end of every entry.
     pub(super) fn stay_sound(&self, now: Moment) {
-        // A thread that read the clock first may get the lock last: what was decided later is judged by that later time.
+        // A thread that read the clock first may get the lock last. Later decisions are judged by
+        // their later time.
         let Checked { latest, entries } = &self.checked;
         latest.set(latest.get().max(now));
         entries.set(entries.get() + 1);
@@ -52,7 +54,7 @@ impl<R: Resource> Ledger<R> {
         let status = self.status(now);
         self.assert_conserved(&status);
         self.assert_busy(now);
-        self.assert_in_line();
+        self.assert_in_line(now);
         self.assert_off_trays();
         if self.closed {
             assert_eq!(
@@ -112,7 +114,7 @@ impl<R: Resource> Ledger<R> {
         if wanted == 0 || timely.count() == 0 {
             return;
         }
-        // In the exact order, the next one may have to wait until the oldest is checked.
+        // In FIFO order the waiter may have to wait until the oldest resource is checked.
         let exact = self.limits.idle_order == IdleOrder::Oldest;
         assert!(
             exact || !self.has_fit(now),
@@ -132,7 +134,7 @@ impl<R: Resource> Ledger<R> {
     }
 
     /// I3, and that the alarm knows every deadline.
-    fn assert_in_line(&self) {
+    fn assert_in_line(&self, now: Moment) {
         let ranks: Vec<_> = self.waiters.line().map(|waiter| waiter.rank).collect();
         assert_eq!(ranks.len(), self.waiters.len(), "I3: a waiter is lost");
         assert!(ranks.is_sorted(), "I3: the queue is not in order");
@@ -144,7 +146,7 @@ impl<R: Resource> Ledger<R> {
             assert!(known, "the deadline of an unclaimed grant is lost");
         }
         if let Some(next) = self.next_alarm() {
-            let is_set = self.alarm_at.is_some_and(|at| at <= next);
+            let is_set = self.alarm_at.is_some_and(|at| at <= next.max(now));
             assert!(is_set, "the alarm is not set for the next deadline");
         }
     }

@@ -1,34 +1,23 @@
-//! Upkeep's part of the ledger: what is due, and when the next thing will be.
+//! Entry: the upkeep task runs. Eviction, lifetime, heartbeat, refill and leak reports; also
+//! warm-up.
 
 use std::task::Poll;
 use std::time::Duration;
 
+use super::due::{HEARTBEATS_AT_ONCE, REPLACE_AHEAD};
 use super::slot::{SlotNo, State};
-use super::{HELD_UP_AFTER, Ledger, Orders, Resource};
-use crate::breaker::BreakerState;
-use crate::moment::Moment;
-use crate::status::{Holder, Reason};
-
-/// A replacement is opened this long before a resource expires, at most: an open seldom takes longer.
-const REPLACE_AHEAD: Duration = Duration::from_secs(5);
-
-/// How many idle resources the heartbeat checks at once: few, for what is checked cannot be lent.
-const HEARTBEATS_AT_ONCE: usize = 2;
+use super::{Ledger, Orders, Resource};
+use crate::error::WarmError;
+use crate::status::{CloseReason, Holder};
+use crate::time::Moment;
 
 /// Upkeep never spins, whatever is due.
 const SHORTEST_SLEEP: Duration = Duration::from_millis(1);
 
-/// The upkeep task of a busy runtime may be late, but not by so much.
+/// Longer than the upkeep task of a busy runtime is ever late.
 const OVERDUE_AFTER: Duration = Duration::from_secs(1);
 
-/// Why a warm-up ended early.
-#[derive(Debug)]
-pub(crate) enum Cold<F> {
-    Closed,
-    Failed(F),
-}
-
-/// What a round of upkeep came to.
+/// The result of a round of upkeep.
 #[derive(Debug)]
 pub(crate) struct Upkeep {
     /// The leases that are out for too long, each reported once.
@@ -53,15 +42,10 @@ impl Leaving {
     }
 }
 
-/// What came of a warm-up.
-type Warmed<R> = Result<(), Cold<<R as Resource>::Failure>>;
-
 impl<R: Resource> Ledger<R> {
-    /// Does what is due.
-    pub(crate) fn upkeep(&mut self, now: Moment) -> (Upkeep, Orders<R>) {
-        let mut orders = Orders::default();
+    /// Does the jobs that are due.
+    pub(crate) fn upkeep(&mut self, now: Moment, orders: &mut Orders<R>) -> Upkeep {
         let mut leaked = Vec::new();
-        self.stand_in_for_alarm(now, &mut orders);
         if !self.closed && !self.paused {
             leaked = self.leaked(now);
             self.evict(now);
@@ -73,20 +57,16 @@ impl<R: Resource> Ledger<R> {
                 self.heartbeat(now);
             }
         }
-        self.serve(now, &mut orders);
+        self.serve(now, orders);
         self.wakes_at = self.next_due(now).map(|at| at.max(now + SHORTEST_SLEEP));
         // The upkeep task is awake.
         orders.ring = false;
-        (
-            Upkeep {
-                leaked,
-                next: self.wakes_at,
-            },
-            self.finish(orders, now),
-        )
+        self.end(orders, now);
+        let next = self.wakes_at;
+        Upkeep { leaked, next }
     }
 
-    /// Returns whether something is due that must not be done while a waiter is queued.
+    /// Returns whether a job is due that must not be done while a waiter is queued.
     fn puts_off(&self, now: Moment) -> bool {
         let is_due = |at: Option<Moment>| at.is_some_and(|at| at <= now);
         let interval = self.limits.heartbeat_interval;
@@ -96,7 +76,8 @@ impl<R: Resource> Ledger<R> {
             || (0..self.slots.len()).any(|slot| is_due(self.replace_at(slot)))
     }
 
-    /// Returns whether the upkeep task should have run by now, and did not: its runtime may not be driven any more. The caller takes over.
+    /// Returns whether the upkeep task should have run by now, and did not: its runtime may not be
+    /// driven any more. The caller takes over.
     pub(crate) fn is_upkeep_overdue(&mut self, now: Moment) -> bool {
         let overdue = self.wakes_at.is_some_and(|at| at + OVERDUE_AFTER < now) && !self.closed;
         if overdue {
@@ -109,26 +90,27 @@ impl<R: Resource> Ledger<R> {
         self.paused = true;
     }
 
-    pub(crate) fn unpause(&mut self, now: Moment) -> Orders<R> {
-        let mut orders = Orders::default();
+    pub(crate) fn unpause(&mut self, now: Moment, orders: &mut Orders<R>) {
         self.paused = false;
-        self.due(now, &mut orders);
-        self.finish(orders, now)
+        self.due(now, orders);
+        self.end(orders, now);
     }
 
-    /// One look at a warm-up that began when `failed` opens had failed: done, failed, or more is opened.
-    pub(crate) fn warm(&mut self, failed: u64, now: Moment) -> (Poll<Warmed<R>>, Orders<R>) {
-        let ready = self.total() - self.count(State::Opening);
+    /// One look at a warm-up that began when `failed` opens had failed: done, failed, or more is
+    /// opened.
+    pub(crate) fn warm(
+        &mut self,
+        failed: u64,
+        now: Moment,
+        orders: &mut Orders<R>,
+    ) -> Poll<Result<(), WarmError<R::Error>>> {
         let least = self.limits.min_size.max(self.limits.min_idle).max(1);
-        let missing = least.saturating_sub(ready);
-        let failure = self
-            .last_failure
-            .as_deref()
-            .filter(|_| self.counts.open_failed > failed)
-            .cloned();
+        let missing = least.saturating_sub(self.alive());
+        let failure = self.last_failure.as_deref();
+        let failure = failure.filter(|_| self.counts.open_failed > failed);
         let answer = match failure {
-            _ if self.closed => Poll::Ready(Err(Cold::Closed)),
-            Some(failure) => Poll::Ready(Err(Cold::Failed(failure))),
+            _ if self.closed => Poll::Ready(Err(WarmError::Closed)),
+            Some(failure) => Poll::Ready(Err(WarmError::Open(failure.clone()))),
             None if missing == 0 => Poll::Ready(Ok(())),
             None => {
                 for _ in self.count(State::Opening)..missing {
@@ -139,30 +121,8 @@ impl<R: Resource> Ledger<R> {
                 Poll::Pending
             }
         };
-        (answer, self.finish(Orders::default(), now))
-    }
-
-    /// How many resources `min_size` and `min_idle` ask for beyond those that are here or on their
-    /// way. While opening fails or hangs and nothing is left, one: the pool finds out by itself when
-    /// the backend is back.
-    pub(super) fn shortage(&self) -> usize {
-        if self.closed || self.paused || !self.lends_freely() {
-            return 0;
-        }
-        let total = self.total();
-        let least = self.limits.min_size.max(usize::from(self.is_down()));
-        let spare = self.shelf.len() + self.count(State::Opening) + self.count(State::Checking);
-        let wanted = least
-            .saturating_sub(total)
-            .max(self.limits.min_idle.saturating_sub(spare));
-        wanted.min(self.max_size.saturating_sub(self.occupied()))
-    }
-
-    /// Rings the upkeep task if what is due next comes before it wakes.
-    pub(super) fn due_next(&mut self, now: Moment, orders: &mut Orders<R>) {
-        if let Some(at) = self.next_due(now) {
-            self.due(at, orders);
-        }
+        self.end(orders, now);
+        answer
     }
 
     fn leaked(&mut self, now: Moment) -> Vec<Holder> {
@@ -182,7 +142,8 @@ impl<R: Resource> Ledger<R> {
         leaked
     }
 
-    /// Closes what is worn out, and what was unused for too long and is not needed for `min_size` and `min_idle`.
+    /// Closes resources that are worn out, and those that were unused for too long and are not
+    /// needed for `min_size` and `min_idle`.
     fn evict(&mut self, now: Moment) {
         let worn: Vec<_> = self
             .shelf
@@ -202,17 +163,13 @@ impl<R: Resource> Ledger<R> {
                 break;
             }
             self.unshelve(slot);
-            self.retire(slot, Reason::Idle, now);
+            self.retire(slot, CloseReason::Idle, now);
         }
     }
 
-    /// Is more there than `min_size` and `min_idle` ask for?
-    pub(super) fn is_evictable(&self) -> bool {
-        self.shelf.len() > self.limits.min_idle && self.total() > self.limits.min_size
-    }
-
-    /// Make before break: where there is room, the successor of a resource that expires soon is opened first. Only if it will be needed:
-    /// without it the pool would fall below `min_size` or `min_idle`, or callers use it and no other is idle.
+    /// Make before break: where there is room, the successor of a resource that expires soon is
+    /// opened first. Only if it will be needed: without it the pool would fall below `min_size` or
+    /// `min_idle`, or callers use it and no other is idle.
     fn replace(&mut self, now: Moment) {
         let is_due = |slot: &SlotNo| self.replace_at(*slot).is_some_and(|at| at <= now);
         let due: Vec<_> = (0..self.slots.len()).filter(is_due).collect();
@@ -236,22 +193,12 @@ impl<R: Resource> Ledger<R> {
         }
     }
 
-    /// When the successor of this resource is due, unless that was decided already.
-    pub(super) fn replace_at(&self, slot: SlotNo) -> Option<Moment> {
-        let entry = &self.slots[slot];
-        let lives =
-            matches!(entry.state, State::Idle | State::Leased | State::OnTray) && !entry.replaced;
-        let expires_at = entry.expires_at.filter(|_| lives)?;
-        let lifetime = expires_at.saturating_duration_since(entry.opened_at);
-        Some(expires_at - REPLACE_AHEAD.min(lifetime / 10))
-    }
-
     fn is_needed(&self, slot: SlotNo, leaving: &Leaving, now: Moment) -> bool {
         let entry = &self.slots[slot];
         let is_idle = entry.state == State::Idle;
         let opening = self.count(State::Opening);
         let staying_idle = self.shelf.len() - leaving.idle;
-        // The end of a lease makes no spare one less.
+        // The end of a leased resource leaves as many spare ones as before.
         let spare_ends = is_idle && self.limits.min_idle > 0;
         let is_short = self.total() - leaving.all <= self.limits.min_size
             || spare_ends && staying_idle + opening <= self.limits.min_idle;
@@ -269,18 +216,6 @@ impl<R: Resource> Ledger<R> {
         }
     }
 
-    fn may_refill(&self, now: Moment) -> bool {
-        let backed_off = self
-            .failing
-            .as_ref()
-            .is_some_and(|failing| now < failing.refill_at);
-        self.lends_freely() && !backed_off && self.has_room(now)
-    }
-
-    fn lends_freely(&self) -> bool {
-        !self.suspended && self.breaker.state == BreakerState::Active
-    }
-
     fn heartbeat(&mut self, now: Moment) {
         let Some(interval) = self.limits.heartbeat_interval else {
             return;
@@ -294,71 +229,8 @@ impl<R: Resource> Ledger<R> {
             .take(free)
             .collect();
         for slot in quiet {
+            self.unshelve(slot);
             self.examine(slot, true, false, now);
         }
-    }
-
-    fn next_due(&self, now: Moment) -> Option<Moment> {
-        if self.closed {
-            return None;
-        }
-        let mut next = now + self.limits.upkeep_interval;
-        let mut sooner = |at: Option<Moment>| next = next.min(at.unwrap_or(next));
-        sooner(self.stand_in_at());
-        sooner(self.breaker.ask_at);
-        sooner(self.refused_until(now).filter(|_| !self.waiters.is_empty()));
-        if self.paused {
-            return Some(next);
-        }
-        // While a waiter is queued, upkeep puts off what is due; the last waiter wakes it.
-        let calm = self.waiters.is_empty();
-        let counts = |at: &Moment| calm || *at > now;
-        let may_open = self.has_room(now) && self.lends_freely();
-        let open_at = self
-            .failing
-            .as_ref()
-            .map_or(now, |failing| failing.refill_at);
-        if self.shortage() > 0 {
-            sooner(Some(open_at).filter(|at| may_open && counts(at)));
-            sooner(
-                self.working(now)
-                    .next()
-                    .map(|slot| self.slots[slot].since + HELD_UP_AFTER),
-            );
-        }
-        let evictable = self.is_evictable();
-        let beats = self.count(State::Checking) < HEARTBEATS_AT_ONCE;
-        let beat = self.limits.heartbeat_interval.filter(|_| beats);
-        for (number, slot) in self.slots.iter().enumerate() {
-            match slot.state {
-                State::Idle => {
-                    sooner(slot.retire_at);
-                    sooner(slot.expires_at);
-                    sooner(
-                        self.limits
-                            .idle_timeout
-                            .filter(|_| evictable)
-                            .map(|timeout| slot.used_at + timeout),
-                    );
-                    let beat = beat.map(|interval| slot.proven_at() + interval);
-                    sooner(beat.filter(counts));
-                }
-                State::Leased if !slot.overdue => {
-                    sooner(self.limits.leak_after.map(|after| slot.since + after));
-                }
-                State::Vacant
-                | State::Opening
-                | State::Leased
-                | State::OnTray
-                | State::Checking
-                | State::Cleaning
-                | State::Closing => {}
-            }
-            if may_open {
-                let at = self.replace_at(number).map(|at| at.max(open_at));
-                sooner(at.filter(counts));
-            }
-        }
-        Some(next)
     }
 }

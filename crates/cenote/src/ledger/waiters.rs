@@ -1,4 +1,6 @@
-//! The queue of waiters: first come, first served, and leaving from the middle costs nothing.
+//! The queue of waiters: first come, first served. Leaving from the middle takes constant time.
+//!
+//! Seats and mailboxes are used again, so that a wait allocates nothing.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
@@ -7,43 +9,48 @@ use std::task::Waker;
 
 use super::Resource;
 use super::mailbox::MailboxRef;
-use super::request::Again;
+use super::request::Begun;
 use super::slot::Asker;
-use crate::moment::Moment;
 
-/// A place in the queue. It ends when the outcome of the wait is delivered, or when the waiter withdraws.
+use crate::time::Moment;
+
+/// A place in the queue. It ends when the outcome of the wait is delivered, or when the waiter
+/// withdraws.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Ticket {
     seat: SeatNo,
     pub(crate) serial: u64,
 }
 
-/// How many free seats and mailboxes are kept for later waiters. The memory of a larger crowd is freed when the crowd is gone.
+/// How many free seats and mailboxes are kept for later waiters. The memory of a larger crowd is
+/// freed when the crowd is gone.
 const KEPT: usize = 256;
 
 /// A linked list through a vector of seats.
 ///
-/// Deadlines are found without a walk: most waiters have the same timeout, so their deadlines come in the order of the queue, and the first
-/// of those waiters has the first deadline. Only a waiter with a deadline before that of a waiter ahead of it is listed in `early`.
+/// Deadlines are found without a walk: most waiters have the same timeout, so their deadlines come
+/// in the order of the queue, and the first of those waiters has the first deadline. Only a waiter
+/// with a deadline before that of a waiter ahead of it is listed in `early`.
 #[derive(Debug)]
+#[repr(C)]
 pub(crate) struct Waiters<R: Resource> {
-    seats: Vec<Waiter<R>>,
-    /// The seat that was freed last.
-    free: Option<SeatNo>,
     first: Option<SeatNo>,
     last: Option<SeatNo>,
+    /// The seat that was freed last.
+    free: Option<SeatNo>,
     len: u32,
     serial: u64,
-    /// How many were queued a second time.
-    rejoined: u64,
     /// The first waiter whose deadline is in order, and the deadline of the last one.
     in_order: Option<SeatNo>,
     last_in_order: Moment,
-    early: BTreeMap<(Moment, u64), SeatNo>,
+    seats: Vec<Waiter<R>>,
     spare: Vec<MailboxRef<R>>,
+    /// How many were queued a second time.
+    rejoined: u64,
+    early: BTreeMap<(Moment, u64), SeatNo>,
 }
 
-/// In this order: a giver on another core touches the first cache line only.
+/// In this order, so that a giver on another core touches the first cache line only.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub(crate) struct Waiter<R: Resource> {
@@ -59,7 +66,7 @@ pub(crate) struct Waiter<R: Resource> {
 
     pub(crate) since: Moment,
     pub(crate) deadline: Moment,
-    /// Names the waiter; never used again.
+    /// The number of the waiter, which is never used again.
     serial: u64,
     /// Grows along the queue.
     pub(crate) rank: u64,
@@ -81,10 +88,8 @@ enum Listed {
 #[derive(Debug)]
 pub(super) struct Departed<R: Resource> {
     pub(super) waker: Option<Waker>,
-    pub(super) asker: Asker,
     pub(super) mailbox: MailboxRef<R>,
     pub(super) since: Moment,
-    pub(super) deadline: Moment,
 }
 
 impl<R: Resource> Waiters<R> {
@@ -125,83 +130,64 @@ impl<R: Resource> Waiters<R> {
         self.seats.capacity()
     }
 
-    /// Queues a waiter behind all others.
-    #[inline]
+    /// Queues a waiter: behind all others, or before them if it keeps its old place.
+    #[inline(always)]
     pub(crate) fn join(
         &mut self,
-        asker: Asker,
+        asker: &Asker,
         waker: Option<Waker>,
-        deadline: Moment,
-        now: Moment,
+        begun: &Begun,
     ) -> (Ticket, MailboxRef<R>) {
         self.serial += 1;
         let serial = self.serial;
-        let seat = self.free_seat(asker, now);
-        let listed = self.list(deadline, serial, seat);
+        let seat = self.free_seat(asker, begun.since);
+        let first = self.first.filter(|_| begun.again);
+        let listed = self.list(begun.deadline, first.is_some(), serial, seat);
         let mailbox = self.spare.pop().unwrap_or_default();
         // Field by field: a value that is built first and then moved costs more than all the rest.
         let waiter = &mut self.seats[seat.index()];
         waiter.waker = waker;
-        waiter.asker = asker;
+        waiter.asker = *asker;
         waiter.mailbox = Some(Arc::clone(&mailbox));
         waiter.behind = None;
         waiter.ahead = self.last;
-        waiter.since = now;
-        waiter.deadline = deadline;
+        waiter.since = begun.since;
+        waiter.deadline = begun.deadline;
         waiter.serial = serial;
         waiter.rank = serial;
         waiter.listed = listed;
-        match self.last {
-            Some(last) => self.seats[last.index()].behind = Some(seat),
-            None => self.first = Some(seat),
-        }
-        self.last = Some(seat);
         self.len += 1;
+        if begun.again {
+            self.rejoined += u64::from(begun.waited);
+        }
+        match (first, self.last) {
+            (Some(first), _) => self.link_before(first, seat),
+            (None, Some(last)) => {
+                self.seats[last.index()].behind = Some(seat);
+                self.last = Some(seat);
+            }
+            (None, None) => {
+                self.first = Some(seat);
+                self.last = Some(seat);
+            }
+        }
         (Ticket { seat, serial }, mailbox)
     }
 
-    /// Queues a waiter before all others: it was granted a dead resource and keeps its place.
-    pub(crate) fn rejoin(
-        &mut self,
-        asker: Asker,
-        waker: Option<Waker>,
-        deadline: Moment,
-        Again { since, waited }: Again,
-    ) -> (Ticket, MailboxRef<R>) {
-        self.rejoined += u64::from(waited);
-        let Some(second) = self.first else {
-            return self.join(asker, waker, deadline, since);
-        };
-        self.serial += 1;
-        let serial = self.serial;
-        let seat = self.free_seat(asker, since);
-        let listed = match deadline {
-            Moment::NEVER => Listed::Not,
-            _ => self.list_early(deadline, serial, seat),
-        };
-        let mailbox = self.spare.pop().unwrap_or_default();
-        let rank = self.seats[second.index()].rank.saturating_sub(1);
-        self.seats[second.index()].ahead = Some(seat);
-        self.seats[seat.index()] = Waiter {
-            waker,
-            asker,
-            mailbox: Some(Arc::clone(&mailbox)),
-            behind: Some(second),
-            ahead: None,
-            since,
-            deadline,
-            serial,
-            rank,
-            listed,
-        };
+    #[cold]
+    fn link_before(&mut self, first: SeatNo, seat: SeatNo) {
+        let rank = self.seats[first.index()].rank.saturating_sub(1);
+        self.seats[first.index()].ahead = Some(seat);
+        let waiter = &mut self.seats[seat.index()];
+        waiter.behind = Some(first);
+        waiter.ahead = None;
+        waiter.rank = rank;
         self.first = Some(seat);
-        self.len += 1;
-        (Ticket { seat, serial }, mailbox)
     }
 
     /// Takes a seat off the list of free ones, or adds one.
     #[inline]
-    fn free_seat(&mut self, asker: Asker, now: Moment) -> SeatNo {
+    fn free_seat(&mut self, asker: &Asker, now: Moment) -> SeatNo {
         match self.free {
             Some(seat) => {
                 self.free = self.seats[seat.index()].behind;
@@ -212,11 +198,15 @@ impl<R: Resource> Waiters<R> {
     }
 
     #[cold]
-    fn add_seat(&mut self, asker: Asker, now: Moment) -> SeatNo {
+    fn add_seat(&mut self, asker: &Asker, now: Moment) -> SeatNo {
         let seat = SeatNo::of(self.seats.len());
+        if self.seats.is_empty() {
+            // Seats are large, and many pools never need a second one.
+            self.seats.reserve_exact(1);
+        }
         self.seats.push(Waiter {
             waker: None,
-            asker,
+            asker: *asker,
             mailbox: None,
             behind: None,
             ahead: None,
@@ -230,15 +220,14 @@ impl<R: Resource> Waiters<R> {
     }
 
     #[inline]
-    fn list(&mut self, deadline: Moment, serial: u64, seat: SeatNo) -> Listed {
+    fn list(&mut self, deadline: Moment, first: bool, serial: u64, seat: SeatNo) -> Listed {
         if deadline == Moment::NEVER {
             return Listed::Not;
         }
-        if self.in_order.is_none() {
-            self.in_order = Some(seat);
-        } else if deadline < self.last_in_order {
+        if first || self.in_order.is_some() && deadline < self.last_in_order {
             return self.list_early(deadline, serial, seat);
         }
+        self.in_order.get_or_insert(seat);
         self.last_in_order = deadline;
         Listed::InOrder
     }
@@ -249,7 +238,8 @@ impl<R: Resource> Waiters<R> {
         Listed::Early
     }
 
-    /// The waiter with this ticket, if it is still in the queue. If not, the outcome is in its mailbox.
+    /// The waiter with this ticket, if it is still in the queue. If not, the outcome is in its
+    /// mailbox.
     #[inline]
     pub(crate) fn waiter(&mut self, ticket: Ticket) -> Option<&mut Waiter<R>> {
         let waiter = self.seats.get_mut(ticket.seat.index())?;
@@ -311,35 +301,43 @@ impl<R: Resource> Waiters<R> {
         })
     }
 
-    /// A lease has ended that came of a wait: its mailbox can serve the next waiter. A mailbox that its waiter still has is left to it.
+    /// The lease of a waiter has ended, so its mailbox can serve the next waiter, unless the waiter
+    /// still has it.
     #[inline]
     pub(super) fn recycle(&mut self, mailbox: MailboxRef<R>) {
-        if self.spare.len() < KEPT && Arc::strong_count(&mailbox) == 1 {
+        // No more than there were waiters at once.
+        let most = self.seats.len().min(KEPT);
+        if self.spare.len() < most && Arc::strong_count(&mailbox) == 1 {
             self.spare.push(mailbox);
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn remove(&mut self, seat: SeatNo) -> Departed<R> {
         self.unlink(seat);
         let waiter = &mut self.seats[seat.index()];
-        let departed = Departed {
-            waker: waiter.waker.take(),
-            asker: waiter.asker,
-            mailbox: waiter.mailbox.take().expect("bug: a waiter has a mailbox"),
-            since: waiter.since,
-            deadline: waiter.deadline,
-        };
         waiter.behind = self.free.replace(seat);
         let serial = std::mem::take(&mut waiter.serial);
         if waiter.listed == Listed::Early {
-            self.early.remove(&(departed.deadline, serial));
+            self.early.remove(&(waiter.deadline, serial));
         }
+        let waiter = &mut self.seats[seat.index()];
+        let departed = Departed {
+            waker: waiter.waker.take(),
+            mailbox: waiter.mailbox.take().expect("bug: a waiter has a mailbox"),
+            since: waiter.since,
+        };
         if self.len == 0 && self.seats.len() > KEPT {
-            self.seats = Vec::new();
-            self.free = None;
+            self.free_seats();
         }
         departed
+    }
+
+    /// The last of a crowd has left.
+    #[cold]
+    fn free_seats(&mut self) {
+        self.seats = Vec::new();
+        self.free = None;
     }
 
     #[inline]
@@ -356,7 +354,7 @@ impl<R: Resource> Waiters<R> {
             self.in_order = next;
         }
         if self.first == Some(seat) {
-            // The new first is not written to: its cache line may be far away.
+            // The new first waiter is not written to: its cache line may be on another core.
             self.first = behind;
             if behind.is_none() {
                 self.last = None;
@@ -373,7 +371,7 @@ impl<R: Resource> Waiters<R> {
     }
 }
 
-/// Counted from one. Small, for there are two of them in each seat.
+/// The number of a seat, from one. Small, because each seat has two of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct SeatNo(NonZeroU32);
 

@@ -1,33 +1,50 @@
-//! Operations on the whole pool.
+//! Entry: operations on the whole pool. Resize, invalidate, suspend, close, and the breaker.
 
 use std::mem;
 use std::time::Duration;
 
 use super::slot::{SlotNo, State};
-use super::{Ledger, Orders, Refusal, Resource, Work};
-use crate::moment::Moment;
-use crate::status::Reason;
+use super::{Job, Ledger, Orders, Resource};
+use crate::breaker::BreakerState;
+use crate::error::{AcquireError, OpenError};
+use crate::status::CloseReason;
+use crate::time::Moment;
+
+/// The breaker, as the ledger knows it.
+#[derive(Debug)]
+pub(crate) struct Breaker<E> {
+    pub(crate) state: BreakerState,
+    pub(crate) since: Moment,
+    /// When the strategy wants to be asked again whether to recover.
+    pub(crate) ask_at: Option<Moment>,
+    /// The open error that was current when it tripped.
+    pub(crate) cause: Option<OpenError<E>>,
+}
 
 impl<R: Resource> Ledger<R> {
-    /// Grows at once; shrinks by the idle resources now, and by the others as they come back. Returns the size before.
-    pub(crate) fn resize(&mut self, max_size: usize, now: Moment) -> (usize, Orders<R>) {
-        let mut orders = Orders::default();
+    /// Grows at once; shrinks by the idle resources now, and by the others as they come back.
+    /// Returns the size before.
+    pub(crate) fn resize(&mut self, max_size: usize, now: Moment, orders: &mut Orders<R>) -> usize {
         let before = mem::replace(&mut self.max_size, max_size);
         while self.total() > max_size {
-            let Some(slot) = self.shelf.front().copied() else {
+            let Some(slot) = self.shelf.pop_front() else {
                 break;
             };
-            self.unshelve(slot);
-            self.retire(slot, Reason::Shrunk, now);
+            self.retire(slot, CloseReason::Shrunk, now);
         }
-        self.serve(now, &mut orders);
-        self.due_next(now, &mut orders);
-        (before, self.finish(orders, now))
+        self.changed(now, orders);
+        before
     }
 
-    /// Retires everything that is open or being opened now, spread evenly over `over`.
-    pub(crate) fn invalidate(&mut self, over: Duration, now: Moment) -> Orders<R> {
-        let mut orders = Orders::default();
+    /// The rules for lending have changed: serves the waiters, and lets upkeep know.
+    fn changed(&mut self, now: Moment, orders: &mut Orders<R>) {
+        self.serve(now, orders);
+        self.due_next(now, orders);
+        self.end(orders, now);
+    }
+
+    /// Retires all resources that are open or being opened now, spread evenly over `over`.
+    pub(crate) fn invalidate(&mut self, over: Duration, now: Moment, orders: &mut Orders<R>) {
         let living: Vec<_> = (0..self.slots.len())
             .filter(|slot| !matches!(self.slots[*slot].state, State::Vacant | State::Closing))
             .collect();
@@ -45,24 +62,19 @@ impl<R: Resource> Ledger<R> {
             entry.retire_at = Some(entry.retire_at.map_or(at, |before| before.min(at)));
             if entry.state == State::Idle && at <= now {
                 self.unshelve(slot);
-                self.retire(slot, Reason::Invalidated, now);
+                self.retire(slot, CloseReason::Invalidated, now);
             }
         }
-        self.serve(now, &mut orders);
-        self.due_next(now, &mut orders);
-        self.finish(orders, now)
+        self.changed(now, orders);
     }
 
     pub(crate) fn suspend(&mut self) {
         self.suspended = true;
     }
 
-    pub(crate) fn resume(&mut self, now: Moment) -> Orders<R> {
-        let mut orders = Orders::default();
+    pub(crate) fn resume(&mut self, now: Moment, orders: &mut Orders<R>) {
         self.suspended = false;
-        self.serve(now, &mut orders);
-        self.due_next(now, &mut orders);
-        self.finish(orders, now)
+        self.changed(now, orders);
     }
 
     /// Takes an idle resource out to be looked at. It comes back by `put_back` or `judged`.
@@ -76,7 +88,7 @@ impl<R: Resource> Ledger<R> {
         self.slots[slot].resource.take()
     }
 
-    /// What is idle now, by slot and number.
+    /// The idle resources, by slot and number.
     pub(crate) fn idle(&self) -> Vec<(SlotNo, u64)> {
         self.shelf
             .iter()
@@ -84,35 +96,40 @@ impl<R: Resource> Ledger<R> {
             .collect()
     }
 
-    /// Closes the pool. Returns whether it was open. Every waiter is told, also one that has not claimed its grant yet.
-    pub(crate) fn close(&mut self, now: Moment) -> (bool, Orders<R>) {
-        let mut orders = Orders::default();
+    /// Closes the pool. Returns whether it was open. Every waiter is told, also one that has not
+    /// claimed its grant yet.
+    pub(crate) fn close(&mut self, now: Moment, orders: &mut Orders<R>) -> bool {
         if mem::replace(&mut self.closed, true) {
-            return (false, self.finish(orders, now));
+            self.end(orders, now);
+            return false;
         }
-        let unclaimed = self.turn_away(|_| Refusal::Closed, now, &mut orders);
+        let closed = |ledger: &Self| AcquireError::Closed {
+            pool: ledger.name.clone(),
+        };
+        let unclaimed = self.turn_away(closed, now, orders);
         let idle = mem::take(&mut self.shelf);
         for slot in unclaimed.into_iter().chain(idle) {
-            self.retire(slot, Reason::PoolClosed, now);
+            self.retire(slot, CloseReason::PoolClosed, now);
         }
         // Opens that have not begun are not begun.
         for work in mem::take(&mut self.owed) {
-            match work {
-                Work::Open { slot } => self.vacate(slot, now, &mut orders),
-                Work::Vet { .. } | Work::Clean { .. } | Work::Close { .. } => {
+            match work.job {
+                Job::Open => self.vacate(work.slot, now, orders),
+                Job::Vet { .. } | Job::Clean { .. } | Job::Close { .. } => {
                     self.owed.push_back(work)
                 }
             }
         }
-        self.tell_watchers(&mut orders);
-        (true, self.finish(orders, now))
+        self.tell_watchers(orders);
+        self.end(orders, now);
+        true
     }
 
     pub(crate) fn is_closed(&self) -> bool {
         self.closed
     }
 
-    /// Nothing is out, and nothing is being closed any more.
+    /// Returns whether no resource is out and no work is left.
     pub(crate) fn is_drained(&self) -> bool {
         self.occupied() == 0
     }
@@ -122,10 +139,11 @@ impl<R: Resource> Ledger<R> {
         self.occupied() - self.count(State::Leased)
     }
 
-    /// Refuses every waiter, also one that has not claimed its grant yet. Returns the slots that were granted to those.
-    pub(super) fn turn_away(
+    /// Refuses every waiter, also one that has not claimed its grant yet. Returns the slots that
+    /// were granted to those.
+    fn turn_away(
         &mut self,
-        refusal: fn(&Self) -> Refusal<R::Failure>,
+        error: impl Fn(&Self) -> AcquireError<R::Error>,
         now: Moment,
         orders: &mut Orders<R>,
     ) -> Vec<SlotNo> {
@@ -138,17 +156,86 @@ impl<R: Resource> Ledger<R> {
                 continue;
             }
             // The waiter was woken when the grant was delivered.
-            match mailbox.revoke(refusal(self)) {
-                Ok(grant) => unclaimed.push(self.take_back(grant, now)),
-                Err(refusal) => orders.discard(Err(refusal)),
+            let error = Box::new(error(self));
+            let reason = error.refusal();
+            match mailbox.revoke(error) {
+                Ok(resource) => {
+                    self.count_refusal(reason);
+                    unclaimed.push(self.take_back(resource, now));
+                }
+                Err(error) => orders.discard(Err(error)),
             }
         }
         while let Some(waiter) = self.waiters.take_first() {
+            let error = Box::new(error(self));
+            self.count_refusal(error.refusal());
             self.wait_time += now.nanoseconds_since(waiter.since);
-            waiter.mailbox.deliver(Err(refusal(self)));
+            waiter.mailbox.deliver(Err(error));
             orders.wake_waiter(waiter.waker);
         }
         self.unserved_since = None;
         unclaimed
+    }
+
+    pub(crate) fn breaker(&self) -> &Breaker<R::Error> {
+        &self.breaker
+    }
+
+    /// Changes the state of the breaker, unless it is no longer `from`. Returns the state before.
+    /// Every waiter is told of `Inactive` at once, also one that has not claimed its grant yet.
+    pub(crate) fn set_breaker(
+        &mut self,
+        from: Option<BreakerState>,
+        next: BreakerState,
+        now: Moment,
+        orders: &mut Orders<R>,
+    ) -> BreakerState {
+        let before = self.breaker.state;
+        if before == next || from.is_some_and(|from| from != before) {
+            self.end(orders, now);
+            return before;
+        }
+        let cause = self.last_failure();
+        orders.drop_later(self.breaker.cause.take());
+        self.breaker = Breaker {
+            state: next,
+            since: now,
+            ask_at: None,
+            cause,
+        };
+        self.slots.iter_mut().for_each(|slot| slot.probe = false);
+        if next == BreakerState::Inactive {
+            self.breaker.ask_at = Some(now);
+            self.due(now, orders);
+            let unclaimed = self.turn_away(|ledger| ledger.unavailable(now), now, orders);
+            for slot in unclaimed {
+                self.place(slot, now, orders);
+            }
+        }
+        self.changed(now, orders);
+        before
+    }
+
+    /// There is another strategy, or none. If the breaker is inactive, it is asked at once.
+    pub(crate) fn strategy_changed(&mut self, now: Moment, orders: &mut Orders<R>) {
+        if self.breaker.state == BreakerState::Inactive {
+            self.breaker.ask_at = Some(now);
+            self.due(now, orders);
+        }
+        self.end(orders, now);
+    }
+
+    /// The strategy wants to be asked again after this long; `None`: never, because there is none.
+    pub(crate) fn ask_again(&mut self, after: Option<Duration>, now: Moment) {
+        if self.breaker.state == BreakerState::Inactive {
+            self.breaker.ask_at = after.and_then(|after| now.checked_add(after));
+        }
+    }
+
+    /// Returns for how long the breaker has been inactive, if it is time to ask the strategy
+    /// whether to recover.
+    pub(crate) fn asks_recovery(&self, now: Moment) -> Option<Duration> {
+        let due = self.breaker.ask_at.is_some_and(|at| at <= now);
+        due.then(|| now.saturating_duration_since(self.breaker.since))
     }
 }

@@ -1,11 +1,33 @@
-//! Work: opens, checks, cleans and closes, owed and under way.
+//! Entry: work begins and ends. Opens, checks, cleans and closes report here.
 
 use std::collections::VecDeque;
+use std::time::Duration;
 
-use super::slot::{Slot, SlotNo, State};
+use super::slot::{SlotNo, State};
 use super::{HELD_UP_AFTER, Ledger, Orders, Resource, Work};
-use crate::moment::Moment;
-use crate::status::Reason;
+use crate::config::OnOpenError;
+use crate::error::{AcquireError, OpenError};
+use crate::status::CloseReason;
+use crate::time::Moment;
+
+/// The result of a check or a clean.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// It may be lent as it is.
+    Fit,
+    /// It lives, but the hook was not asked.
+    Alive,
+    Unfit(CloseReason),
+}
+
+/// What a failed open has to do next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum AfterFailure {
+    /// Nothing: its slot is free.
+    GiveUp,
+    /// Try again after this long, because a waiter is still queued.
+    Retry(Duration),
+}
 
 impl<R: Resource> Ledger<R> {
     /// The next piece of owed work, for a caller that has a runtime.
@@ -18,104 +40,179 @@ impl<R: Resource> Ledger<R> {
         work
     }
 
-    /// Wakes the callers that may do the owed work: the first waiters, and the futures that wait for resources to come or go. There are
-    /// several, because any of them may be on a runtime that is not driven.
-    pub(crate) fn call_helpers(&mut self) -> Orders<R> {
-        let mut orders = Orders::default();
-        self.wake_first(&mut orders);
-        self.tell_watchers(&mut orders);
-        orders
+    /// Wakes the callers that may do the owed work: the first waiters, and the futures that wait
+    /// for resources to come or go. There are several, because any of them may be on a runtime
+    /// that is not driven.
+    pub(crate) fn call_helpers(&mut self, orders: &mut Orders<R>) {
+        self.wake_first(orders);
+        self.tell_watchers(orders);
     }
 
-    /// Lets the first waiters look again.
-    pub(super) fn wake_first(&mut self, orders: &mut Orders<R>) {
-        const HELPERS: usize = 64;
-        for waker in self.waiters.wakers(HELPERS) {
-            orders.wake(waker);
+    /// Returns whether the open of this slot is still wanted. If not, the slot is free.
+    pub(crate) fn may_open(&mut self, slot: SlotNo, now: Moment, orders: &mut Orders<R>) -> bool {
+        let wanted = !self.closed && (self.slots[slot].refill || !self.waiters.is_empty());
+        if !wanted {
+            self.vacate(slot, now, orders);
         }
+        self.end(orders, now);
+        wanted
     }
 
-    /// Returns whether one more may be opened now.
-    pub(super) fn has_room(&self, now: Moment) -> bool {
-        self.occupied() < self.max_size && self.opening(now) < self.limits.max_opening
-    }
-
-    /// Opens that run and are not held up.
-    pub(super) fn opening(&self, now: Moment) -> usize {
-        if self.count(State::Opening) == 0 {
-            return 0;
-        }
-        self.working(now)
-            .filter(|slot| self.slots[*slot].state == State::Opening)
-            .count()
-    }
-
-    /// Slots that are being opened, checked or cleaned, and are not held up.
-    pub(super) fn working(&self, now: Moment) -> impl Iterator<Item = SlotNo> {
-        let slots = self.working.iter().copied();
-        slots.filter(move |slot| {
-            now.saturating_duration_since(self.slots[*slot].since) < HELD_UP_AFTER
-        })
-    }
-
-    /// Reserves a slot and owes an open for it.
-    pub(super) fn reserve(&mut self, refill: bool, now: Moment) {
-        let slot = self.vacant.pop().unwrap_or_else(|| {
-            let count = self.slots.len();
-            if count == self.slots.capacity() {
-                // Slots are large, and there will never be more than this.
-                let most = self.max_size.saturating_sub(count).max(1);
-                self.slots
-                    .reserve_exact(count.clamp(4, most.max(4)).min(most));
-            }
-            self.slots.push(Slot::vacant(now));
-            self.states[State::Vacant as usize] += 1;
-            count
+    /// An open succeeded. Returns the number of the resource.
+    pub(crate) fn opened(
+        &mut self,
+        slot: SlotNo,
+        mut resource: R,
+        now: Moment,
+        orders: &mut Orders<R>,
+    ) -> u64 {
+        self.counts.opened += 1;
+        self.failing = None;
+        let expires_at = self.limits.max_lifetime.map(|lifetime| {
+            let part = self.limits.lifetime_jitter * self.rng.f64();
+            now + (lifetime - lifetime.mul_f64(part))
         });
-        self.become_state(slot, State::Opening, now);
-        self.slots[slot].refill = refill;
-        self.slots[slot].retire_at = None;
-        self.owed.push_back(Work::Open { slot });
+        self.open_took(now.saturating_duration_since(self.slots[slot].since));
+        let id = self.counts.opened;
+        resource.opened(slot, id);
+        let entry = &mut self.slots[slot];
+        entry.resource = Some(resource);
+        entry.id = id;
+        entry.opened_at = now;
+        entry.used_at = now;
+        entry.checked_at = now;
+        entry.expires_at = expires_at;
+        entry.uses = 0;
+        entry.replaced = false;
+        self.place(slot, now, orders);
+        // A waiter that timed out just now was served too late, and not because opens hang.
+        self.open_overdue = None;
+        self.tell_watchers(orders);
+        self.due_of(slot, now, orders);
+        self.end(orders, now);
+        id
     }
 
-    /// Takes the resource in this slot out of service: its close is owed, and the slot is free when that is done.
-    pub(super) fn retire(&mut self, slot: SlotNo, reason: Reason, now: Moment) {
-        let resource = self.slots[slot]
-            .resource
-            .take()
-            .expect("bug: a resource that is retired is in its slot");
-        let work = self.closing(slot, resource, reason, now);
-        self.owed.push_back(work);
+    /// An open failed: the first waiter gets the error, or the open is tried again.
+    pub(crate) fn open_failed(
+        &mut self,
+        slot: SlotNo,
+        error: OpenError<R::Error>,
+        now: Moment,
+        orders: &mut Orders<R>,
+    ) -> AfterFailure {
+        self.counts.open_failed += 1;
+        self.found_dead(now);
+        // This open was held up, and as many others run as may. They try again, and this one does
+        // not.
+        let is_replaced = now.saturating_duration_since(self.slots[slot].since) >= HELD_UP_AFTER
+            && self.opening(now) >= self.limits.max_opening;
+        let before = self.last_failure.replace(Box::new(error.clone()));
+        orders.drop_later(before.map(|error| *error));
+        let delay = self.back_off(now);
+        let fails = self.limits.on_open_error == OnOpenError::Fail;
+        let after = if self.closed || is_replaced || fails || self.waiters.is_empty() {
+            if fails {
+                self.refuse_first(error, now, orders);
+            }
+            self.vacate(slot, now, orders);
+            AfterFailure::GiveUp
+        } else {
+            // The pause before the next try does not make it a hung open.
+            self.slots[slot].since = now + delay;
+            AfterFailure::Retry(delay)
+        };
+        self.tell_watchers(orders);
+        self.due_next(now, orders);
+        self.end(orders, now);
+        after
     }
 
-    pub(super) fn closing(
+    fn refuse_first(&mut self, error: OpenError<R::Error>, now: Moment, orders: &mut Orders<R>) {
+        let Some(waiter) = self.waiters.take_first() else {
+            return;
+        };
+        self.wait_time += now.nanoseconds_since(waiter.since);
+        self.gave_up_at = now;
+        let pool = self.name.clone();
+        let error = Box::new(AcquireError::Open { pool, error });
+        waiter.mailbox.deliver(Err(error));
+        orders.wake_waiter(waiter.waker);
+        self.queue_is_shorter(now, orders);
+    }
+
+    /// A check or a clean has ended.
+    pub(crate) fn judged(
         &mut self,
         slot: SlotNo,
         resource: R,
-        reason: Reason,
+        outcome: Outcome,
         now: Moment,
-    ) -> Work<R> {
-        self.become_state(slot, State::Closing, now);
-        self.counts.closed.add(reason);
-        Work::Close {
-            slot,
-            id: self.slots[slot].id,
-            resource,
-            reason,
+        orders: &mut Orders<R>,
+    ) {
+        let entry = &mut self.slots[slot];
+        entry.resource = Some(resource);
+        match outcome {
+            Outcome::Fit | Outcome::Alive => {
+                entry.checked_at = now;
+                if outcome == Outcome::Alive && self.asks {
+                    self.restore(slot, now, orders);
+                } else {
+                    self.place(slot, now, orders);
+                }
+                self.due_of(slot, now, orders);
+            }
+            Outcome::Unfit(reason) => {
+                self.retire(slot, reason, now);
+                if matches!(reason, CloseReason::FailedCheck | CloseReason::Broken) {
+                    self.found_dead(now);
+                }
+                self.serve(now, orders);
+            }
         }
+        self.end(orders, now);
     }
 
-    /// Lists a slot whose work begins, or takes one off the list whose work has ended.
-    pub(super) fn list_work(&mut self, slot: SlotNo, works: bool) {
-        if works {
-            self.slots[slot].work_index = self.working.len() as u32;
-            self.working.push(slot);
-            return;
+    /// A resource that was looked at is put back unchanged.
+    pub(crate) fn put_back(
+        &mut self,
+        slot: SlotNo,
+        resource: R,
+        now: Moment,
+        orders: &mut Orders<R>,
+    ) {
+        self.slots[slot].resource = Some(resource);
+        self.restore(slot, now, orders);
+        self.end(orders, now);
+    }
+
+    /// A close has ended.
+    pub(crate) fn closed(
+        &mut self,
+        slot: SlotNo,
+        failed: bool,
+        now: Moment,
+        orders: &mut Orders<R>,
+    ) {
+        self.counts.close_failed += u64::from(failed);
+        self.vacate(slot, now, orders);
+        self.end(orders, now);
+    }
+
+    /// The task that did the work for this slot was dropped, and the resource with it: its runtime
+    /// has shut down.
+    pub(crate) fn lost(&mut self, slot: SlotNo, now: Moment, orders: &mut Orders<R>) {
+        match self.slots[slot].state {
+            State::Checking => self.counts.closes.add(CloseReason::FailedCheck),
+            State::Cleaning => self.counts.closes.add(CloseReason::FailedClean),
+            State::Vacant
+            | State::Opening
+            | State::Idle
+            | State::Leased
+            | State::OnTray
+            | State::Closing => {}
         }
-        let index = self.slots[slot].work_index as usize;
-        self.working.swap_remove(index);
-        if let Some(moved) = self.working.get(index) {
-            self.slots[*moved].work_index = index as u32;
-        }
+        self.vacate(slot, now, orders);
+        self.end(orders, now);
     }
 }

@@ -1,13 +1,24 @@
-//! The scope: binds resources to a future, so that all that runs in it meets the same ones.
+//! Scopes: all code that runs in one future uses the same resource, without passing it along.
+//!
+//! You need this module to carry a transaction through functions that know only the pool, or to
+//! write a layer that does. Start with [`scope()`] and [`Pool::bind`].
 //!
 //! # Invariants
-//! - **S1 one seat**: a scope has at most one pinned lease per pool. It rests in its seat or is out with one user, never both.
-//! - **S2 in order**: who asks for a lease that is out gets it in the order of asking.
-//! - **S3 home**: what a scope holds goes back when the scope ends; what is out then, when its user is done.
+//! - **S1 one seat**: a scope has at most one pinned lease per pool. It rests in its seat or is out
+//!   with one user, never both.
+//! - **S2 in order**: callers that ask for a lease which is out get it in the order of asking.
+//! - **S3 home**: when the scope ends, the leases that rest in it go back. A lease that is out then
+//!   goes back when its user is done.
+//! - **S4 one lease**: in a scope with [`one_lease`](Scope::one_lease), at most one lease of a pool
+//!   is acquired at a time, pinned or not.
 //!
-//! The type system checks the first half of S1 (a seat is one enum); the tests named after the promises check the rest.
+//! The type system checks the first half of S1 (a seat is one enum). Tests that are named after the
+//! promises check the rest.
 
+mod bind;
 mod bound;
+mod current;
+mod rules;
 mod seat;
 
 use std::any::Any;
@@ -15,28 +26,34 @@ use std::fmt;
 use std::future::Future;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use self::rules::Rules;
 use self::seat::{AnySeat, Seat};
-use crate::manager::Manager;
+use crate::manager::{LeaseEnd, Manager};
 use crate::pool::Pool;
-use crate::rt;
 
-pub use self::bound::{BindError, Bound};
+pub use self::bind::BindError;
+pub use self::bound::Bound;
 
-/// Runs `future` in a scope of its own, which ends with it: normally, by an error, a panic or cancellation.
+/// Runs `future` in a scope of its own, which ends with it: normally, by an error, a panic or
+/// cancellation.
 ///
-/// In a scope a resource can be *pinned* ([`Bound::pin`]): whoever [binds](Pool::bind) one of the same pool then gets the pinned one, until it
-/// is unpinned or the scope ends. What is not pinned goes back to its pool after each use, so that a task which thinks holds nothing.
+/// In a scope a resource can be *pinned* ([`Bound::pin`]). Every [bind](Pool::bind) of the same
+/// pool then gets the pinned one, until it is unpinned or the scope ends. A lease that is not
+/// pinned goes back to its pool after each use, so that a task holds nothing while it does other
+/// things.
 ///
-/// A scope inside another meets what is pinned in the outer one as well.
+/// A scope inside another one also uses the leases that are pinned in the outer one.
 ///
-/// A task that is spawned inside does **not** inherit the scope. [`Scope::current`] is a handle to be passed to it, and
-/// [`run`](Scope::run) enters it there.
+/// A task that is spawned inside does **not** inherit the scope. Pass it [`Scope::current`], and
+/// let it enter the scope by [`run`](Scope::run).
 ///
 /// ```
-/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// use cenote::{Bound, Pool};
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use cenote::Pool;
+/// use cenote::scope::Bound;
 ///
-/// let pool = Pool::from_fn(async || Ok::<_, std::io::Error>(String::new())).build()?;
+/// let pool = Pool::from_fn(async || Ok::<_, &str>(String::new())).build()?;
 /// cenote::scope(async {
 ///     let mut bound = pool.bind().await?;
 ///     Bound::pin(&mut bound);
@@ -45,7 +62,8 @@ pub use self::bound::{BindError, Bound};
 ///     assert_eq!(pool.status().in_use, 1, "it rests in the scope");
 ///     assert_eq!(**pool.bind().await?, "begun");
 ///     Ok::<_, Box<dyn std::error::Error>>(())
-/// }).await?;
+/// })
+/// .await?;
 /// assert_eq!(pool.status().idle, 1);
 /// # Ok(()) }
 /// ```
@@ -53,24 +71,16 @@ pub use self::bound::{BindError, Bound};
 /// # Cancel safety
 /// Dropping this future drops `future`, and then ends the scope.
 pub async fn scope<F: Future>(future: F) -> F::Output {
-    let ending = Ending(Scope::nested());
-    ending.0.run(future).await
+    Scope::nested().run_and_end(future).await
 }
 
-/// Ends its scope when it is dropped.
-struct Ending(Scope);
-
-impl Drop for Ending {
-    fn drop(&mut self) {
-        self.0.end();
-    }
-}
-
-/// A scope for one who polls by hand, as the layers of an HTTP stack do: opened by the first who asks for it, so that it costs nothing
-/// where nobody does, and ended when this is dropped.
+/// A scope for code that polls by hand, as the layers of an HTTP stack do.
+///
+/// The scope is opened when code inside asks for it, so that it costs nothing where none does. It
+/// ends when this is dropped.
 ///
 /// ```
-/// use cenote::{LazyScope, Scope};
+/// use cenote::scope::{LazyScope, Scope};
 ///
 /// let mut scope = LazyScope::new();
 /// assert!(!Scope::is_inside());
@@ -81,17 +91,17 @@ impl Drop for Ending {
 pub struct LazyScope(Option<Scope>);
 
 impl LazyScope {
-    /// Not opened yet.
+    /// Makes a scope that is not opened yet.
     pub fn new() -> Self {
         Self(None)
     }
 
-    /// Makes a call in it: mostly a poll.
+    /// Makes a call inside the scope: mostly a poll.
     pub fn enter<T>(&mut self, call: impl FnOnce() -> T) -> T {
         if self.0.is_none() && Scope::is_inside() {
             self.0 = Some(Scope::nested());
         }
-        rt::local::enter(&mut self.0, call)
+        current::enter(&mut self.0, call)
     }
 }
 
@@ -103,8 +113,29 @@ impl Drop for LazyScope {
     }
 }
 
-/// A handle to a scope. The scope ends with [`end`](Scope::end), or with its last handle; [`scope()`] does it by itself.
-#[derive(Clone)]
+/// A handle to a scope. The scope ends with [`end`](Scope::end), or with its last handle. A scope
+/// that is made by [`scope()`] ends by itself.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let pool = cenote::Pool::from_fn(async || Ok::<_, &str>(())).build()?;
+/// use cenote::scope::Scope;
+///
+/// let outer = Scope::new();
+/// outer.adopt(&pool, pool.bind().await?).expect("a new scope has a free seat");
+/// outer
+///     .run(async {
+///         let inner = Scope::nested();
+///         assert!(inner.is_pinned(&pool), "the lease of the outer scope is used here, too");
+///         assert!(inner.peek(&pool).is_some());
+///     })
+///     .await;
+/// outer.end();
+/// assert!(!Scope::is_inside() && outer.peek(&pool).is_none());
+/// # Ok(()) }
+/// ```
+#[derive(Clone, Default)]
 pub struct Scope {
     seats: Arc<Mutex<Seats>>,
 }
@@ -112,54 +143,86 @@ pub struct Scope {
 #[derive(Default)]
 struct Seats {
     ended: bool,
-    /// What is pinned there is met here as well.
+    rules: Rules,
+    /// Leases that are pinned there are used here, too.
     outer: Option<Scope>,
     /// A scope meets one or two pools: a list is quicker than a map.
     taken: Vec<(usize, Arc<dyn AnySeat>)>,
 }
 
+/// Ends a scope. Dropped while its future still runs, it tells the managers that the leases were
+/// cancelled.
+struct Ends {
+    scope: Scope,
+    end: LeaseEnd,
+}
+
+impl Drop for Ends {
+    fn drop(&mut self) {
+        let unwinds = std::thread::panicking();
+        self.scope.end_as(if unwinds {
+            LeaseEnd::Unwinding
+        } else {
+            self.end
+        });
+    }
+}
+
 impl Scope {
-    /// Opens a scope that nobody runs in yet.
-    #[expect(
-        clippy::new_without_default,
-        reason = "a scope is opened, not defaulted"
-    )]
+    /// Opens a scope that no future runs in yet.
     pub fn new() -> Self {
-        Self {
-            seats: Arc::default(),
-        }
+        Self::default()
     }
 
-    /// Opens a scope inside the one that the caller runs in: what is pinned there is met here as well.
+    /// Opens a scope inside the one that the caller runs in. Leases that are pinned there are used
+    /// here, too.
     pub fn nested() -> Self {
         let scope = Self::new();
         scope.lock().outer = Self::current();
         scope
     }
 
-    /// The scope that the caller runs in: to hand it to another task, which enters it by [`run`](Scope::run).
+    /// Returns the scope that the caller runs in, to hand it to another task, which enters it by
+    /// [`run`](Scope::run).
     ///
     /// ```
-    /// # #[tokio::main(flavor = "current_thread")] async fn main() {
-    /// use cenote::Scope;
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() {
+    /// use cenote::scope::Scope;
     ///
     /// assert!(Scope::current().is_none());
     /// cenote::scope(async {
     ///     let scope = Scope::current().expect("it runs in one");
-    ///     let inherits = tokio::spawn(async { Scope::current().is_some() });
+    ///     let inherits = tokio::spawn(async { Scope::is_inside() });
     ///     assert!(!inherits.await.unwrap());
-    ///     let entered = tokio::spawn(async move { scope.run(async { Scope::current().is_some() }).await });
+    ///     let entered = tokio::spawn(scope.run(async { Scope::is_inside() }));
     ///     assert!(entered.await.unwrap());
-    /// }).await;
+    /// })
+    /// .await;
     /// # }
     /// ```
     pub fn current() -> Option<Self> {
-        rt::local::current()
+        current::current()
     }
 
-    /// Does the caller run in a scope?
+    /// Returns whether the caller runs in a scope.
     pub fn is_inside() -> bool {
-        rt::local::is_inside()
+        current::is_inside()
+    }
+
+    /// Runs `future` in this scope, and ends the scope with it: normally, by an error, a panic or
+    /// cancellation.
+    ///
+    /// # Cancel safety
+    /// Dropping this future drops `future`, and then ends the scope.
+    pub async fn run_and_end<F: Future>(self, future: F) -> F::Output {
+        let mut ends = Ends {
+            scope: self,
+            end: LeaseEnd::Cancelled,
+        };
+        let output = ends.scope.run(future).await;
+        ends.end = LeaseEnd::Returned;
+        output
     }
 
     /// Runs `future` in this scope. The scope does not end with it.
@@ -167,24 +230,11 @@ impl Scope {
     /// # Cancel safety
     /// Dropping this future drops `future`.
     pub fn run<F: Future>(&self, future: F) -> impl Future<Output = F::Output> + use<F> {
-        rt::local::with(self.clone(), future)
+        current::with(self.clone(), future)
     }
 
-    /// Seats `bound` in this scope, pinned until the scope ends; then it goes back to where it was bound before. Gives it back if
-    /// another lease of `pool` has the seat, or the scope has ended.
-    ///
-    /// ```
-    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// # let pool = cenote::Pool::from_fn(async || Ok::<_, std::io::Error>(String::new())).build()?;
-    /// use cenote::Scope;
-    ///
-    /// let scope = Scope::new();
-    /// scope.adopt(&pool, pool.bind().await?).expect("a new scope has a free seat");
-    /// assert!(scope.is_pinned(&pool) && scope.peek(&pool).is_some());
-    /// scope.end();
-    /// assert_eq!(pool.status().idle, 1);
-    /// # Ok(()) }
-    /// ```
+    /// Seats `bound` in this scope, pinned until the scope ends. Then it goes back to where it was
+    /// bound before. Returns it if another lease of `pool` has the seat, or the scope has ended.
     pub fn adopt<M: Manager + 'static>(
         &self,
         pool: &Pool<M>,
@@ -196,20 +246,26 @@ impl Scope {
         }
     }
 
-    /// The lease of `pool` that is pinned here, without acquiring one and without waiting. `None` if there is none, or if it is in use.
+    /// Returns the lease of `pool` that is pinned here, without acquiring one and without waiting.
+    /// `None` if there is none, or if it is in use.
     #[track_caller]
     pub fn peek<M: Manager + 'static>(&self, pool: &Pool<M>) -> Option<Bound<M>> {
         Seat::peek(&self.seat(pool)?)
     }
 
-    /// Is a lease of `pool` pinned here, in use or not?
+    /// Returns whether a lease of `pool` is pinned here, in use or not.
     pub fn is_pinned<M: Manager + 'static>(&self, pool: &Pool<M>) -> bool {
         self.seat(pool).is_some_and(|seat| seat.is_taken())
     }
 
-    /// Ends the scope: what rests in it goes back now, what is out when its user is done. Whoever still runs in it is outside any
-    /// scope from now on. More than once does no harm.
+    /// Ends the scope. Leases that rest in it go back now, and leases that are out when their user
+    /// is done. Code that still runs in it binds from now on as if there were no scope. Ending
+    /// twice does no harm.
     pub fn end(&self) {
+        self.end_as(LeaseEnd::of_drop());
+    }
+
+    fn end_as(&self, end: LeaseEnd) {
         let seats = {
             let mut seats = self.lock();
             seats.ended = true;
@@ -217,11 +273,11 @@ impl Scope {
             std::mem::take(&mut seats.taken)
         };
         for (_, seat) in seats {
-            seat.end();
+            seat.end(end);
         }
     }
 
-    /// The seat that is taken, in this scope or in the next one around it; else its own.
+    /// Returns the seat that is taken, in this scope or in the next one around it; else its own.
     fn seat<M: Manager + 'static>(&self, pool: &Pool<M>) -> Option<Arc<Seat<M>>> {
         let own = self.own_seat(pool);
         if own.as_ref().is_some_and(|seat| seat.is_taken()) {
@@ -250,10 +306,8 @@ impl Scope {
         };
         drop(seats);
         let seat: Arc<dyn Any + Send + Sync> = seat.into_any();
-        Some(
-            seat.downcast()
-                .expect("bug: one address, two kinds of pools"),
-        )
+        let seat = seat.downcast();
+        Some(seat.expect("bug: one address, two kinds of pools"))
     }
 
     fn lock(&self) -> MutexGuard<'_, Seats> {

@@ -1,4 +1,4 @@
-//! The seat: where the pinned lease of one pool rests, and the line of those who wait for it.
+//! The seat: where the pinned lease of one pool rests, and the queue of binds that wait for it.
 
 use std::any::Any;
 use std::collections::VecDeque;
@@ -9,12 +9,12 @@ use std::task::{Context, Poll, Waker};
 
 use super::bound::Bound;
 use crate::lease::Lease;
-use crate::manager::Manager;
+use crate::manager::{LeaseEnd, Manager};
 use crate::pool::Pool;
-use crate::shared::Shared;
+use crate::shell::shared::Shared;
 
 pub(super) struct Seat<M: Manager + 'static> {
-    /// Weak: a scope keeps no pool open. But it keeps its address.
+    /// Keeps the pool's address from being used again, but not the pool open.
     _pool: Weak<Shared<M>>,
     state: Mutex<State<M>>,
 }
@@ -23,17 +23,27 @@ struct State<M: Manager + 'static> {
     held: Held<M>,
     pins: usize,
     ended: bool,
-    line: VecDeque<(u64, Waker)>,
+    queue: VecDeque<(u64, Waker)>,
     tickets: u64,
     /// Where the lease was bound last.
     user: Option<&'static Location<'static>>,
 }
 
-/// Beside the lease stands where it goes from here: to a seat of the scope around this one, or to its pool.
+/// The bound that is held says where the lease goes after this seat: to a seat of the scope around
+/// this one, or to its pool. While the lease is out, the bound is empty.
 enum Held<M: Manager + 'static> {
     Vacant,
     Resting(Bound<M>),
     Out(Bound<M>),
+}
+
+/// What a bind gets from a seat.
+pub(super) enum Took<M: Manager + 'static> {
+    /// The lease that rested there.
+    Lease(Bound<M>),
+    /// The seat itself, for a lease that is to be acquired.
+    Seat,
+    Nothing,
 }
 
 impl<M: Manager + 'static> Seat<M> {
@@ -44,7 +54,7 @@ impl<M: Manager + 'static> Seat<M> {
                 held: Held::Vacant,
                 pins: 0,
                 ended: false,
-                line: VecDeque::new(),
+                queue: VecDeque::new(),
                 tickets: 0,
                 user: None,
             }),
@@ -52,7 +62,7 @@ impl<M: Manager + 'static> Seat<M> {
     }
 
     pub(super) fn is_taken(&self) -> bool {
-        !matches!(self.lock().held, Held::Vacant)
+        !self.lock().is_vacant()
     }
 
     /// Where the lease that is out was bound.
@@ -63,7 +73,7 @@ impl<M: Manager + 'static> Seat<M> {
     /// Seats `bound`, as if it had been pinned here once.
     pub(super) fn adopt(&self, bound: Bound<M>) -> Result<(), Bound<M>> {
         let mut state = self.lock();
-        if state.ended || !matches!(state.held, Held::Vacant) {
+        if state.ended || !state.is_vacant() {
             return Err(bound);
         }
         state.held = Held::Resting(bound);
@@ -71,10 +81,10 @@ impl<M: Manager + 'static> Seat<M> {
         Ok(())
     }
 
-    /// A lease that is in use pins itself. False if another one has the seat.
+    /// Pins a lease that is in use. Returns false if another one has the seat.
     pub(super) fn pin(&self, seated: bool, site: &'static Location<'static>) -> bool {
         let mut state = self.lock();
-        let may = seated || !state.ended && matches!(state.held, Held::Vacant);
+        let may = seated || !state.ended && state.is_vacant();
         if may {
             state.pins += 1;
         }
@@ -85,78 +95,81 @@ impl<M: Manager + 'static> Seat<M> {
         may
     }
 
-    /// The lease that is out is unpinned once.
+    /// Takes one pin from the lease that is out.
     pub(super) fn unpin(&self) {
         let mut state = self.lock();
         state.pins = state.pins.saturating_sub(1);
     }
 
-    /// What rests here, if anything does and nobody waits for it.
+    /// Returns the lease that rests here, if no bind waits for it.
     #[track_caller]
     pub(super) fn peek(this: &Arc<Self>) -> Option<Bound<M>> {
         let mut state = this.lock();
-        if !state.line.is_empty() {
+        if !state.queue.is_empty() {
             return None;
         }
         state.user = Some(Location::caller());
-        state
-            .take()
-            .map(|lease| Bound::seated(lease, Arc::clone(this)))
+        let lease = state.take()?;
+        Some(Bound::seated(lease, Arc::clone(this)))
     }
 
-    /// The pinned lease once it is this one's turn, or `None` if there is none.
+    /// Returns what this ticket gets when it is its turn. A bind that `claims` takes a vacant seat
+    /// for the lease that it is about to acquire.
     pub(super) fn poll_take(
         this: &Arc<Self>,
         ticket: &mut Option<u64>,
         site: &'static Location<'static>,
+        claims: bool,
         context: &Context<'_>,
-    ) -> Poll<Option<Bound<M>>> {
+    ) -> Poll<Took<M>> {
         let mut state = this.lock();
-        if state.ended || matches!(state.held, Held::Vacant) {
-            state.leave(ticket.take());
-            return Poll::Ready(None);
+        let first = state.queue.front().map(|(first, _)| *first);
+        let is_next = first.is_none() || first == *ticket;
+        let took = if state.ended || state.is_vacant() && !claims {
+            Took::Nothing
+        } else if state.is_vacant() && is_next {
+            state.held = Held::Out(Bound::nowhere());
+            Took::Seat
+        } else if let Some(lease) = is_next.then(|| state.take()).flatten() {
+            Took::Lease(Bound::seated(lease, Arc::clone(this)))
+        } else {
+            state.wait(ticket, context.waker());
+            return Poll::Pending;
+        };
+        if !matches!(took, Took::Nothing) {
+            state.user = Some(site);
         }
-        let first = state.line.front().map(|(first, _)| *first);
-        if first.is_none() || first == *ticket {
-            if let Some(lease) = state.take() {
-                state.leave(ticket.take());
-                state.user = Some(site);
-                return Poll::Ready(Some(Bound::seated(lease, Arc::clone(this))));
-            }
-        }
-        state.wait(ticket, context.waker());
-        Poll::Pending
+        state.leave(ticket.take());
+        Poll::Ready(took)
     }
 
-    /// One in line gives up. If it was its turn, it is the next one's.
+    /// A bind gives up. If it was its turn, the next one is woken.
     pub(super) fn leave(&self, ticket: u64) {
-        let next = {
-            let mut state = self.lock();
-            state.leave(Some(ticket));
-            match &state.held {
-                Held::Resting(_) => state.first(),
-                Held::Vacant | Held::Out(_) => Vec::new(),
-            }
-        };
-        next.into_iter().for_each(Waker::wake);
+        let mut state = self.lock();
+        state.leave(Some(ticket));
+        let next = usize::from(!matches!(state.held, Held::Out(_)));
+        let woken = state.wakers(next);
+        drop(state);
+        woken.into_iter().for_each(Waker::wake);
     }
 
-    /// What was out comes home, unless its user threw it away.
+    /// The lease that was out comes back; `None` if its user has discarded it.
     pub(super) fn come_home(&self, lease: Option<Lease<M>>) {
-        let (gone, woken) = {
-            let mut state = self.lock();
-            let Held::Out(mut shell) = mem::replace(&mut state.held, Held::Vacant) else {
-                unreachable!("bug: what comes home was out");
-            };
-            shell.lease = lease;
-            if shell.lease.is_none() || state.ended || state.pins == 0 {
-                state.pins = 0;
-                (Some(shell), state.everyone())
-            } else {
-                state.held = Held::Resting(shell);
-                (None, state.first())
-            }
+        let mut state = self.lock();
+        let Held::Out(mut shell) = mem::replace(&mut state.held, Held::Vacant) else {
+            unreachable!("bug: a lease that comes home was out");
         };
+        shell.lease = lease;
+        let mut gone = None;
+        let woken = if shell.lease.is_none() || state.ended || state.pins == 0 {
+            state.pins = 0;
+            gone = Some(shell);
+            state.wakers(usize::MAX)
+        } else {
+            state.held = Held::Resting(shell);
+            state.wakers(1)
+        };
+        drop(state);
         drop(gone);
         woken.into_iter().for_each(Waker::wake);
     }
@@ -167,6 +180,10 @@ impl<M: Manager + 'static> Seat<M> {
 }
 
 impl<M: Manager + 'static> State<M> {
+    fn is_vacant(&self) -> bool {
+        matches!(self.held, Held::Vacant)
+    }
+
     fn take(&mut self) -> Option<Lease<M>> {
         match mem::replace(&mut self.held, Held::Vacant) {
             Held::Resting(mut shell) => {
@@ -186,47 +203,43 @@ impl<M: Manager + 'static> State<M> {
             self.tickets += 1;
             self.tickets
         });
-        match self.line.iter_mut().find(|(of, _)| *of == number) {
+        match self.queue.iter_mut().find(|(of, _)| *of == number) {
             Some((_, known)) => known.clone_from(waker),
-            None => self.line.push_back((number, waker.clone())),
+            None => self.queue.push_back((number, waker.clone())),
         }
     }
 
     fn leave(&mut self, ticket: Option<u64>) {
-        self.line.retain(|(of, _)| Some(*of) != ticket);
+        self.queue.retain(|(of, _)| Some(*of) != ticket);
     }
 
-    fn first(&self) -> Vec<Waker> {
-        let first = self.line.front().map(|(_, waker)| waker.clone());
-        first.into_iter().collect()
-    }
-
-    fn everyone(&self) -> Vec<Waker> {
-        self.line.iter().map(|(_, waker)| waker.clone()).collect()
+    /// The wakers of the first binds in the queue.
+    fn wakers(&self, most: usize) -> Vec<Waker> {
+        let first = self.queue.iter().take(most);
+        first.map(|(_, waker)| waker.clone()).collect()
     }
 }
 
-/// A seat of whatever kind of pool.
+/// A seat for a pool of any kind.
 pub(super) trait AnySeat: Send + Sync {
-    fn end(&self);
+    fn end(&self, end: LeaseEnd);
     fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync>;
 }
 
 impl<M: Manager + 'static> AnySeat for Seat<M> {
-    fn end(&self) {
-        let (gone, woken) = {
-            let mut state = self.lock();
-            state.ended = true;
-            let gone = match mem::replace(&mut state.held, Held::Vacant) {
-                out @ Held::Out(_) => {
-                    state.held = out;
-                    None
-                }
-                held => Some(held),
-            };
-            (gone, state.everyone())
-        };
-        drop(gone);
+    fn end(&self, end: LeaseEnd) {
+        let mut state = self.lock();
+        state.ended = true;
+        let mut gone = None;
+        match mem::replace(&mut state.held, Held::Vacant) {
+            Held::Resting(bound) => gone = Some(bound),
+            held => state.held = held,
+        }
+        let woken = state.wakers(usize::MAX);
+        drop(state);
+        if let Some(bound) = gone {
+            Bound::end(bound, end);
+        }
         woken.into_iter().for_each(Waker::wake);
     }
 

@@ -11,19 +11,34 @@ use std::thread;
 use std::time::Duration;
 
 use super::*;
-use crate::{Closures, Lease, Pool, rt};
+use crate::ledger::Asker;
+use crate::time::{self, nanoseconds};
+use crate::{Closures, Lease, Pool};
 
 const HOUR: Duration = Duration::from_secs(60 * 60);
 const ENOUGH: Duration = Duration::from_secs(20);
 
-fn asker() -> Asker {
-    Asker {
-        site: Location::caller(),
-        owner: None,
+/// How a slot begins on its tray: it was just lent for the first time, and may change hands for
+/// ever.
+fn on_tray<R>(slot: SlotNo, now: Moment) -> OnTray<R> {
+    OnTray {
+        slot,
+        resource: None,
+        fit_until: Moment::NEVER,
+        stale_after: u64::MAX,
+        most_uses: u64::MAX,
+        asker: Asker {
+            site: Location::caller(),
+            owner: None,
+        },
+        since: now,
+        label: None,
+        used_at: now,
+        uses: 1,
     }
 }
 
-/// Trays of numbers, and the time by which they are used.
+/// Trays of numbers, and the time at which they are used.
 struct Table {
     trays: Trays<usize>,
     now: Moment,
@@ -33,18 +48,22 @@ impl Table {
     fn new(size: usize) -> Self {
         Self {
             trays: Trays::for_size(size),
-            now: rt::now(),
+            now: time::now(),
         }
     }
 
-    /// Each number lies on the tray of its slot, on these terms, and was lent once.
-    fn laid(size: usize, terms: impl Fn(Moment) -> Terms) -> Self {
+    /// Each number was lent once, and lies on the tray of its slot.
+    fn laid(size: usize) -> Self {
+        Self::laid_on_terms(size, |_| {})
+    }
+
+    fn laid_on_terms(size: usize, terms: impl Fn(&mut OnTray<usize>)) -> Self {
         let table = Self::new(size);
         for slot in 0..size {
-            let terms = terms(table.now);
-            let number = slot as TrayNo;
-            let opened = table.trays.open(number, slot, terms, asker(), 1, table.now);
-            let laid = opened.lay_back(slot, Box::new(slot), table.now);
+            let mut lent = on_tray(slot, table.now);
+            terms(&mut lent);
+            let opened = table.trays.open(slot as TrayNo, lent);
+            let laid = opened.lay_back(slot, slot, table.now);
             laid.expect("its tray is open");
         }
         table
@@ -52,19 +71,19 @@ impl Table {
 
     fn take(&self) -> Option<usize> {
         let (number, _) = self.trays.take(Location::caller(), self.now)?;
-        Some(*number)
+        Some(number)
     }
 
     fn lay_back(&self, number: usize) -> bool {
         let tray = self.trays.trays[number].get();
         let tray = tray.expect("it was opened before");
-        let laid = tray.lay_back(number, Box::new(number), self.now);
+        let laid = tray.lay_back(number, number, self.now);
         self.trays.remember(number as TrayNo);
         laid.is_ok()
     }
 }
 
-/// A pool clears its trays before it ends: they go to the next one closed.
+/// Closes the trays, as a pool does before it ends, because the next pool gets them.
 impl Drop for Table {
     fn drop(&mut self) {
         for tray in 0..self.trays.len() as TrayNo {
@@ -73,18 +92,9 @@ impl Drop for Table {
     }
 }
 
-fn any(_: Moment) -> Terms {
-    Terms {
-        fit_until: None,
-        most_uses: u64::MAX,
-        check_after_idle: None,
-        home: None,
-    }
-}
-
 #[test]
 fn a_thread_comes_back_to_the_tray_it_used_last() {
-    let table = Table::laid(3, any);
+    let table = Table::laid(3);
     let taken = [table.take(), table.take()];
     assert_eq!(taken, [Some(0), Some(1)]);
 
@@ -95,8 +105,8 @@ fn a_thread_comes_back_to_the_tray_it_used_last() {
 }
 
 #[test]
-fn a_search_begins_anywhere_and_looks_at_few_trays() {
-    let table = Table::laid(5, any);
+fn a_search_begins_at_the_hint_and_looks_at_few_trays() {
+    let table = Table::laid(5);
     for first in [2, 0, 4, 1, 3] {
         table.trays.remember(first);
 
@@ -109,27 +119,26 @@ fn a_search_begins_anywhere_and_looks_at_few_trays() {
         }
 
         table.trays.remember(first);
-        assert_eq!(table.take(), None, "the next one is asked of the ledger");
+        assert_eq!(table.take(), None, "the caller asks the ledger for another");
         let back = (0..PROBES).map(|next| table.lay_back((taken + next) % 5));
         assert_eq!(back.filter(|back| *back).count(), PROBES);
     }
 }
 
 #[test]
-fn a_hint_says_nothing_of_another_pool() {
-    let (large, small) = (Table::laid(2, any), Table::laid(1, any));
+fn a_hint_of_one_pool_is_not_used_for_another() {
+    let (large, small) = (Table::laid(2), Table::laid(1));
     large.trays.remember(1);
 
     assert_eq!(small.take(), Some(0));
     assert_eq!(large.take(), Some(1));
 }
 
-/// Pools that a thread uses in turn do not lose each other's hints.
 #[test]
-fn a_thread_remembers_a_tray_of_each_of_some_pools() {
+fn a_thread_that_alternates_between_pools_remembers_a_tray_of_each() {
     // Tests that run at the same time build pools as well, so two of these may share a place.
     let mut places = HashSet::new();
-    let mut tables: Vec<_> = (0..HINTS).map(|_| Table::laid(3, any)).collect();
+    let mut tables: Vec<_> = (0..HINTS).map(|_| Table::laid(3)).collect();
     tables.retain(|table| places.insert(table.trays.number as usize % HINTS));
     assert!(tables.len() > 1);
     for table in &tables {
@@ -142,12 +151,12 @@ fn a_thread_remembers_a_tray_of_each_of_some_pools() {
 }
 
 #[test]
-fn a_slot_that_was_taken_off_its_tray_is_on_none() {
-    let table = Table::laid(2, any);
+fn a_slot_that_was_taken_off_its_tray_is_on_no_tray() {
+    let table = Table::laid(2);
 
     let off = table.trays.close(0).unwrap();
 
-    assert_eq!(off.resource.as_deref(), Some(&0));
+    assert_eq!(off.resource, Some(0));
     assert!(table.trays.close(0).is_none());
     assert!(!table.lay_back(0), "its tray is closed");
     assert_eq!(table.take(), Some(1));
@@ -157,17 +166,13 @@ fn a_slot_that_was_taken_off_its_tray_is_on_none() {
 #[test]
 fn a_resource_is_never_laid_on_the_tray_of_another_slot() {
     let table = Table::new(1);
-    let first = table
-        .trays
-        .open(0, 7, any(table.now), asker(), 1, table.now);
+    let first = table.trays.open(0, on_tray(7, table.now));
     drop(table.trays.close(0));
-    let _second = table
-        .trays
-        .open(0, 8, any(table.now), asker(), 1, table.now);
+    table.trays.open(0, on_tray(8, table.now));
 
-    let refused = first.lay_back(7, Box::new(7), table.now);
+    let refused = first.lay_back(7, 7, table.now);
 
-    assert_eq!(refused, Err(Box::new(7)));
+    assert_eq!(refused, Err(7));
     assert!(first.label(7, Box::new("report".into())).is_err());
     assert_eq!(table.take(), None, "the other slot is out");
     let off = table.trays.close(0).unwrap();
@@ -176,7 +181,7 @@ fn a_resource_is_never_laid_on_the_tray_of_another_slot() {
 
 #[test]
 fn a_label_is_on_the_tray_while_its_lease_lives() {
-    let table = Table::laid(1, any);
+    let table = Table::laid(1);
     let label = |label: &'static str| Box::new(label.into());
     let tray = *table.trays.trays[0].get().unwrap();
     assert_eq!(table.take(), Some(0));
@@ -188,7 +193,7 @@ fn a_label_is_on_the_tray_while_its_lease_lives() {
     let off = table.trays.close(0).unwrap();
 
     assert_eq!(off.label, Some(label("import")));
-    let relaid = Table::laid(1, any);
+    let relaid = Table::laid(1);
     let tray = *relaid.trays.trays[0].get().unwrap();
     assert_eq!(relaid.take(), Some(0));
     assert!(tray.label(0, label("report")).is_ok());
@@ -197,24 +202,26 @@ fn a_label_is_on_the_tray_while_its_lease_lives() {
 }
 
 #[test]
-fn a_resource_that_never_came_back_was_not_used() {
+fn the_last_use_of_a_resource_that_did_not_come_back_is_the_one_before() {
     let table = Table::new(1);
-    let _ = table
-        .trays
-        .open(0, 0, any(table.now), asker(), 1, table.now);
+    let used_at = table.now - HOUR;
+    table.trays.open(
+        0,
+        OnTray {
+            used_at,
+            ..on_tray(0, table.now)
+        },
+    );
 
     let off = table.trays.close(0).unwrap();
 
-    assert_eq!(off.used_at, None);
+    assert_eq!(off.used_at, used_at, "as it was before");
     assert_eq!((off.since, off.uses), (table.now, 1));
 }
 
 #[test]
-fn a_resource_is_lent_until_it_is_stale_and_not_when_it_is() {
-    let mut table = Table::laid(1, |now| Terms {
-        check_after_idle: Some(HOUR),
-        ..any(now)
-    });
+fn a_resource_that_lay_unused_for_too_long_is_not_lent() {
+    let mut table = Table::laid_on_terms(1, |lent| lent.stale_after = nanoseconds(HOUR));
 
     table.now += HOUR;
     assert_eq!(table.take(), None);
@@ -223,45 +230,39 @@ fn a_resource_is_lent_until_it_is_stale_and_not_when_it_is() {
 }
 
 #[test]
-fn a_resource_changes_hands_until_its_time_is_over_and_not_then() {
-    let mut table = Table::laid(1, |now| Terms {
-        fit_until: Some(now + HOUR),
-        ..any(now)
-    });
+fn a_resource_that_has_expired_is_neither_lent_nor_laid_back() {
+    let mut table = Table::laid_on_terms(1, |lent| lent.fit_until = lent.since + HOUR);
 
     table.now += HOUR;
     assert_eq!(table.take(), None);
     table.now -= Duration::from_nanos(1);
     assert_eq!(table.take(), Some(0));
     table.now += Duration::from_nanos(1);
-    assert!(!table.lay_back(0), "it is for the ledger now");
+    assert!(!table.lay_back(0), "the ledger has to close it");
 }
 
 #[test]
-fn the_last_use_comes_before_the_ledger() {
-    let table = Table::laid(1, |now| Terms {
-        most_uses: 2,
-        ..any(now)
-    });
+fn a_resource_is_not_laid_back_after_its_last_use() {
+    let table = Table::laid_on_terms(1, |lent| lent.most_uses = 2);
 
     assert_eq!(table.take(), Some(0));
     assert!(!table.lay_back(0));
 }
 
 #[test]
-fn trays_that_were_left_serve_the_next_pool() {
+fn the_trays_of_a_pool_that_ended_are_used_by_the_next() {
     let rounds = 200;
     let mut seen = HashSet::new();
 
     for _ in 0..rounds {
         let trays = Trays::<u8>::for_size(MOST);
         let numbers = || 0..MOST as TrayNo;
-        let used = |tray| trays.open(tray, 0, any(rt::now()), asker(), 1, rt::now());
+        let used = |tray| trays.open(tray, on_tray(0, time::now()));
         seen.extend(numbers().map(|tray| std::ptr::from_ref(used(tray))));
         numbers().for_each(|tray| drop(trays.close(tray)));
     }
 
-    // Others test beside this.
+    // Tests that run at the same time use trays as well.
     assert!(seen.len() < rounds / 4 * MOST, "{} trays", seen.len());
 }
 
@@ -273,13 +274,13 @@ fn a_large_pool_has_trays_for_some_of_its_slots() {
 
 type Numbers = Pool<Closures<u8>>;
 
-/// Makes a trip on another thread while the ledger is locked. Returns whether it comes to its end.
+/// Makes a trip on another thread while the ledger is locked. Returns whether the trip ends.
 fn ends_with_the_ledger_locked(trip: fn(&Numbers)) -> bool {
     let pool: Numbers = Pool::from_fn(async || Ok::<_, Infallible>(7))
         .max_size(2)
         .build()
         .expect("these settings are valid");
-    // Upkeep may come between and clear the trays.
+    // Upkeep may clear the trays in between.
     let on_tray = (0..1000).find_map(|_| {
         drop(pool.acquire_blocking().expect("opens succeed"));
         let ledger = pool.shared.ledger();
@@ -312,7 +313,7 @@ fn now<T>(future: impl Future<Output = T>) -> T {
 }
 
 #[test]
-fn while_no_waiter_is_queued_the_ledger_is_not_locked() {
+fn a_trip_by_tray_does_not_lock_the_ledger() {
     let trips: [fn(&Numbers); 4] = [
         |pool| drop(now(pool.acquire()).unwrap()),
         |pool| now(Lease::release(now(pool.acquire()).unwrap())),

@@ -1,5 +1,6 @@
-//! Odd configuration documents, made up near the grammar: none panics, every refusal says where and what, and what is accepted is
-//! valid and survives a round trip. `cargo xtask fuzz` makes up many more.
+//! Odd configuration documents, generated near the grammar. None panics, every refusal names the
+//! line and the expected values, and an accepted document is valid and survives a round trip.
+//! `cargo xtask fuzz` generates many more.
 #![cfg(feature = "serde")]
 
 use std::error::Error;
@@ -23,7 +24,7 @@ const COUNTS: [&str; 7] = [
 ];
 const WORDS: [&str; 4] = ["on_open_error", "idle_order", "nested", "warm_up"];
 
-/// Written the same in both languages, but for null, which TOML has not.
+/// A value that is written the same in JSON and TOML, except null, which TOML does not have.
 #[derive(Clone, Debug)]
 enum Value {
     Number(i128),
@@ -88,14 +89,15 @@ fn fraction() -> impl Strategy<Value = Value> {
     prop_oneof![0.0..=1.0, proptest::num::f64::ANY].prop_map(Value::Fraction)
 }
 
-/// With its unit, or nearly so.
+/// A duration with a valid unit, or nearly so.
 fn duration() -> impl Strategy<Value = Value> {
     let units = "(ns|us|µs|ms|s|sec|m|min|h|hours|d|w|M|y|years)";
     let fine = proptest::string::string_regex(&format!("[1-9][0-9]{{0,4}} ?{units}"));
     let off = "(0s|off|OFF| off|-5s|1.5s|1e3s|5 parsecs|584554531y|18446744073709551615s|s|)";
     prop_oneof![
         4 => fine.expect("this is a regex"),
-        1 => proptest::string::string_regex(&format!("([0-9]{{1,22}} ?{units} ?){{1,3}}")).expect("this is a regex"),
+        1 => proptest::string::string_regex(&format!("([0-9]{{1,22}} ?{units} ?){{1,3}}"))
+            .expect("this is a regex"),
         1 => proptest::string::string_regex(off).expect("this is a regex"),
         1 => any::<String>(),
     ]
@@ -154,7 +156,7 @@ fn build(config: &Config) -> Result<(), cenote::ConfigError> {
     pool.config(config.clone()).build().map(drop)
 }
 
-/// TOML has no numbers beyond that.
+/// Returns whether TOML can express the numbers of this config: they end at `i64::MAX`.
 fn fits_toml(config: &Config) -> bool {
     let counts = [
         config.max_size,
@@ -170,7 +172,7 @@ fn fits_toml(config: &Config) -> bool {
 fn assert_round_trip(config: &Config) -> Result<(), TestCaseError> {
     let json = serde_json::to_string(config).expect("every configuration can be written");
     let mut read: Config = serde_json::from_str(&json).map_err(|error| refused(&json, &error))?;
-    // This reader of JSON is quick with fractions and may miss the last bit.
+    // The JSON reader is fast with fractions and may miss the last bit.
     if (read.lifetime_jitter - config.lifetime_jitter).abs() <= f64::EPSILON {
         read.lifetime_jitter = config.lifetime_jitter;
     }
@@ -190,7 +192,7 @@ fn refused(text: &str, error: &dyn Error) -> TestCaseError {
     TestCaseError::fail(format!("written, and not read: {text}: {error}"))
 }
 
-/// What `build` says is what the documentation of the fields says.
+/// Asserts that `build` decides as the documentation of the fields says.
 fn assert_judged(config: &Config) -> Result<(), TestCaseError> {
     let broken = broken(config);
     match build(config) {
@@ -213,7 +215,9 @@ proptest! {
     #![proptest_config(settings(1_000))]
 
     #[test]
-    fn whatever_a_document_says_it_is_refused_or_judged_by_the_rules(lines in prop::collection::vec(line(), 0..8)) {
+    fn whatever_a_document_says_it_is_refused_or_judged_by_the_rules(
+        lines in prop::collection::vec(line(), 0..8),
+    ) {
         let read = [
             toml::from_str::<Config>(&toml_of(&lines)).ok(),
             serde_json::from_str::<Config>(&json_of(&lines)).ok(),
@@ -225,13 +229,14 @@ proptest! {
     }
 
     #[test]
-    fn a_refused_line_is_named_and_told_what_is_expected(line in line()) {
+    fn a_refused_line_is_named_with_the_values_it_accepts(line in line()) {
         let key = line.0.clone();
         let lines = [line];
 
         if let Err(error) = toml::from_str::<Config>(&toml_of(&lines)) {
             let text = error.to_string();
-            prop_assert!(text.contains("line 1") && text.contains(&Value::Text(key).toml()), "{text}");
+            prop_assert!(text.contains("line 1"), "{text}");
+            prop_assert!(text.contains(&Value::Text(key).toml()), "{text}");
             prop_assert!(explains(&text), "{text}");
         }
         if let Err(error) = serde_json::from_str::<Config>(&json_of(&lines)) {
@@ -259,7 +264,10 @@ proptest! {
     }
 
     #[test]
-    fn a_duration_of_any_length_survives_a_round_trip(seconds in 0..=u64::MAX, nanos in 0..1_000_000_000_u32) {
+    fn a_duration_of_any_length_survives_a_round_trip(
+        seconds in 0..=u64::MAX,
+        nanos in 0..1_000_000_000_u32,
+    ) {
         let config = Config {
             check_timeout: Duration::new(seconds, nanos),
             ..Config::default()
@@ -269,7 +277,7 @@ proptest! {
     }
 }
 
-/// Says what would do, or that a number is beyond what there is.
+/// Returns whether a refusal names the accepted values, or says that a number is too large.
 fn explains(text: &str) -> bool {
     ["expected", "number", "out of range"]
         .iter()

@@ -1,5 +1,5 @@
-//! Odd inputs, made up: documents in `config`, limits and numbers in `pool`. Here is what both need: how many are made up, and the rules
-//! of a configuration as its documentation states them.
+//! Odd inputs, generated: documents in `config`, limits and numbers in `pool`. This file has the
+//! number of cases and the rules of a configuration as its documentation states them.
 
 mod config;
 mod pool;
@@ -11,7 +11,7 @@ use cenote::Config;
 use proptest::prelude::ProptestConfig;
 use proptest::test_runner::RngSeed;
 
-/// Durations that may be off.
+/// Duration fields that may be off.
 const DURATIONS: [&str; 7] = [
     "acquire_timeout",
     "open_timeout",
@@ -22,7 +22,7 @@ const DURATIONS: [&str; 7] = [
     "leak_after",
 ];
 
-/// Durations that may not.
+/// Duration fields that may not be off.
 const REQUIRED: [&str; 5] = [
     "check_timeout",
     "clean_timeout",
@@ -33,7 +33,8 @@ const REQUIRED: [&str; 5] = [
 
 const TEN_YEARS: Duration = Duration::from_secs(10 * 365 * 24 * 60 * 60);
 
-/// `cases` of them, the same every time. Where `PROPTEST_CASES` says how many, others every time.
+/// Generates `cases` inputs, the same on every run. With `PROPTEST_CASES` set, generates that many,
+/// and other inputs on every run.
 fn settings(cases: u32) -> ProptestConfig {
     let told = ProptestConfig::default();
     let long = env::var_os("PROPTEST_CASES").is_some();
@@ -44,13 +45,13 @@ fn settings(cases: u32) -> ProptestConfig {
         } else {
             RngSeed::Fixed(1)
         },
-        // The input that fails is printed whole, and becomes a test with a name.
+        // A failing input is printed whole, and becomes a test with a name.
         failure_persistence: None,
         ..told
     }
 }
 
-/// The fields whose value is not allowed.
+/// Returns the fields whose value is not allowed.
 fn broken(config: &Config) -> Vec<&'static str> {
     let c = config;
     let most = c.max_size;
@@ -59,7 +60,7 @@ fn broken(config: &Config) -> Vec<&'static str> {
         c.open_timeout,
         c.idle_timeout,
         c.max_lifetime,
-        // Zero is every acquire.
+        // Zero means every acquire.
         c.check_after_idle.filter(|after| !after.is_zero()),
         c.heartbeat_interval,
         c.leak_after,

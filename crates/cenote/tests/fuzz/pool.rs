@@ -1,5 +1,6 @@
-//! Pools with odd limits, and odd numbers given to a pool: what `build` accepts lends and takes back, and nothing panics, neither here
-//! nor in a task of the pool. Time is turned by hand, also by years. `cargo xtask fuzz` makes up many more.
+//! Pools with odd limits, and odd numbers given to a pool: a pool that `build` accepts lends and
+//! takes back, and nothing panics, neither here nor in a task of the pool. The clock is advanced by
+//! hand, also by years. `cargo xtask fuzz` generates many more.
 
 use std::cell::Cell;
 use std::io;
@@ -7,10 +8,9 @@ use std::panic;
 use std::sync::Once;
 use std::time::{Duration, Instant};
 
-use cenote::{
-    AcquireError, Config, ConsecutiveFailures, FailureRate, IdleOrder, Nested, OnOpenError, Pool,
-    WarmUp,
-};
+use cenote::breaker::{ConsecutiveFailures, FailureRate};
+use cenote::config::{IdleOrder, Nested, OnOpenError, WarmUp};
+use cenote::{AcquireError, Config, Pool};
 use cenote_testkit::clock::{advance, now};
 use cenote_testkit::cut;
 use proptest::prelude::*;
@@ -20,10 +20,11 @@ use tokio::runtime::Builder;
 use crate::{broken, settings};
 
 const YEAR: Duration = Duration::from_secs(365 * 24 * 60 * 60);
-/// At most so many are kept ready. A pool that is told to keep a billion is right to open them; nobody waits for that here.
+/// The largest `min_size` and `min_idle` here. A pool that must keep a billion resources would open
+/// them, which takes too long for a test.
 const KEPT: usize = 3;
 
-/// From nothing to more than there is time.
+/// From zero to `Duration::MAX`.
 fn length() -> impl Strategy<Value = Duration> {
     let odd = [
         Duration::ZERO,
@@ -42,7 +43,7 @@ fn length() -> impl Strategy<Value = Duration> {
     ]
 }
 
-/// Mostly one that is allowed, so that most pools are built.
+/// Mostly a duration that is allowed, so that most pools are built.
 fn allowed() -> impl Strategy<Value = Duration> {
     length().prop_map(|length| length.clamp(Duration::from_nanos(1), 10 * YEAR))
 }
@@ -58,7 +59,7 @@ prop_compose! {
     fn lengths()(
         optional in prop::array::uniform7(prop::option::of(allowed())),
         required in prop::array::uniform5(allowed()),
-        // One that may be out of range.
+        // One field that may be out of range.
         odd in prop::option::weighted(0.1, (0..12_usize, length())),
     ) -> ([Option<Duration>; 7], [Duration; 5]) {
         let (mut optional, mut required) = (optional, required);
@@ -75,18 +76,25 @@ prop_compose! {
     fn config()(
         (optional, required) in lengths(),
         sizes in (count(), 0..=KEPT, 0..=KEPT, count(), count()),
-        lifetime_jitter in prop_oneof![0.0..=1.0, select(vec![0.0, -0.0, 1.0, f64::NAN, f64::MIN_POSITIVE])],
+        lifetime_jitter in prop_oneof![
+            0.0..=1.0,
+            select(vec![0.0, -0.0, 1.0, f64::NAN, f64::MIN_POSITIVE]),
+        ],
         (max_uses, max_waiters) in (prop::option::of(1..=u64::MAX), prop::option::of(count())),
         choices in any::<[bool; 6]>(),
         nested in select(vec![Nested::Allow, Nested::Report, Nested::Deny]),
     ) -> Config {
-        let [acquire_timeout, open_timeout, idle_timeout, max_lifetime, check_after_idle, heartbeat_interval, leak_after] = optional;
+        let [
+            acquire_timeout, open_timeout, idle_timeout, max_lifetime, check_after_idle,
+            heartbeat_interval, leak_after,
+        ] = optional;
         let [check_timeout, clean_timeout, close_timeout, upkeep_interval, stuck_after] = required;
         let (max_size, min_size, min_idle, max_opening, probes) = sizes;
         Config {
             name: choices[0].then(|| "odd".to_owned()),
             max_size, min_size, min_idle, max_opening, probes,
-            acquire_timeout, open_timeout, idle_timeout, max_lifetime, check_after_idle, heartbeat_interval, leak_after,
+            acquire_timeout, open_timeout, idle_timeout, max_lifetime, check_after_idle,
+            heartbeat_interval, leak_after,
             check_timeout, clean_timeout, close_timeout, upkeep_interval, stuck_after,
             lifetime_jitter, max_uses, max_waiters, nested,
             on_open_error: if choices[1] { OnOpenError::Fail } else { OnOpenError::Retry },
@@ -97,12 +105,12 @@ prop_compose! {
     }
 }
 
-/// Something that is asked of a pool, with an odd number.
+/// A call of the pool with an odd number.
 #[derive(Clone, Debug)]
 enum Ask {
     Acquire(Option<Duration>),
     AcquireUntil(Duration),
-    /// Given up after some polls, while another lease is out.
+    /// An acquire that is dropped after some polls, while another lease is out.
     GiveUp(Duration, usize),
     Try,
     Warm,
@@ -128,7 +136,7 @@ fn ask() -> impl Strategy<Value = Ask> {
 
 thread_local!(static PANICS: Cell<usize> = const { Cell::new(0) });
 
-/// Runs it in virtual time; a panic in any task of this thread fails it.
+/// Runs `scene` in virtual time. A panic in any task of this thread fails it.
 fn play(scene: impl Future<Output = Result<(), TestCaseError>>) -> Result<(), TestCaseError> {
     static COUNTED: Once = Once::new();
     COUNTED.call_once(|| {
@@ -151,7 +159,7 @@ fn play(scene: impl Future<Output = Result<(), TestCaseError>>) -> Result<(), Te
 
 type Plain = Pool<cenote::Closures<u8>>;
 
-/// Nothing is out and the backend is well, so an acquire that is not too late must be served.
+/// Asserts that an acquire is served: nothing is out and the backend is healthy.
 async fn lends(pool: &Plain) -> Result<(), TestCaseError> {
     match pool.acquire().await {
         Err(AcquireError::Closed { .. }) if pool.is_closed() => Ok(()),
@@ -164,16 +172,16 @@ async fn lends(pool: &Plain) -> Result<(), TestCaseError> {
 
 async fn answer(pool: &Plain, ask: Ask) -> Result<(), TestCaseError> {
     match ask {
-        Ask::Acquire(limit) => drop(pool.acquire_timeout(limit).await),
+        Ask::Acquire(limit) => drop(pool.acquire_within(limit).await),
         Ask::AcquireUntil(after) => {
             let until: Option<Instant> = now().checked_add(after);
             if let Some(until) = until {
-                drop(pool.acquire_until(until).await);
+                drop(pool.acquire_by(until).await);
             }
         }
         Ask::GiveUp(limit, polls) => {
             let lease = pool.acquire().await;
-            drop(cut(polls, pool.acquire_timeout(limit)).await);
+            drop(cut(polls, pool.acquire_within(limit)).await);
             drop(lease);
         }
         Ask::Try => drop(pool.try_acquire()),
@@ -203,7 +211,10 @@ proptest! {
     #![proptest_config(settings(300))]
 
     #[test]
-    fn what_build_accepts_lends_and_takes_back(config in config(), asks in prop::collection::vec(ask(), 0..8)) {
+    fn a_pool_that_build_accepts_lends_and_takes_back(
+        config in config(),
+        asks in prop::collection::vec(ask(), 0..8),
+    ) {
         let broken = broken(&config);
         let built = Pool::from_fn(async || Ok::<_, io::Error>(7_u8)).config(config).build();
         prop_assert_eq!(built.is_ok(), broken.is_empty());
@@ -220,7 +231,7 @@ proptest! {
     }
 
     #[test]
-    fn a_breaker_of_any_numbers_harms_nobody(
+    fn a_breaker_of_any_numbers_does_no_harm(
         threshold in any::<u32>(),
         rate in proptest::num::f64::ANY,
         (window, least) in (length(), any::<usize>()),
@@ -237,9 +248,9 @@ proptest! {
                 for turn in &turns {
                     prop_assert!(pool.acquire().await.is_err());
                     advance((*turn).min(10 * YEAR)).await;
-                    let _ = (pool.status(), pool.health(), pool.breaker_state());
+                    let _ = (pool.status(), pool.health(), pool.breaker().state());
                 }
-                pool.recover();
+                pool.breaker().probe();
                 prop_assert!(pool.acquire().await.is_err());
             }
             Ok(())

@@ -1,4 +1,5 @@
-//! Acquire: one deadline for all of it, a call site that is always known, and what `with` gives back.
+//! Acquire: one deadline covers the whole call, its call site is always known, and `with` returns
+//! the result of its closure.
 
 use std::future::{Future, poll_fn};
 use std::panic::Location;
@@ -6,7 +7,8 @@ use std::pin::pin;
 use std::task::Poll;
 use std::time::Duration;
 
-use cenote::{AcquireError, Lease, Phase};
+use cenote::error::Phase;
+use cenote::{AcquireError, Lease};
 use cenote_testkit::clock::{advance, now, timed};
 use cenote_testkit::{Call, Gate, GatedManager, Rig, cut};
 
@@ -14,7 +16,7 @@ const MS: Duration = Duration::from_millis(1);
 const SECOND: Duration = Duration::from_secs(1);
 const HOUR: Duration = Duration::from_secs(60 * 60);
 
-/// It timed out, and took as long as it was to: timers are exact to a millisecond.
+/// Asserts that an acquire timed out when it should have. Timers are exact to a millisecond.
 #[track_caller]
 fn assert_timed_out<T, E>(
     (ended, took): (Result<T, AcquireError<E>>, Duration),
@@ -42,8 +44,8 @@ async fn a_timeout_given_to_one_call_overrides_that_of_the_pool() {
     let rig = Rig::new(|pool| pool.max_size(1).acquire_timeout(3 * SECOND));
     let _held = rig.acquire().await;
 
-    let shorter = timed(rig.pool.acquire_timeout(100 * MS)).await;
-    let longer = timed(rig.pool.acquire_timeout(20 * SECOND)).await;
+    let shorter = timed(rig.pool.acquire_within(100 * MS)).await;
+    let longer = timed(rig.pool.acquire_within(20 * SECOND)).await;
 
     assert_timed_out(shorter, 100 * MS);
     assert_timed_out(longer, 20 * SECOND);
@@ -54,8 +56,8 @@ async fn a_deadline_given_to_one_call_overrides_the_timeout_of_the_pool() {
     let rig = Rig::new(|pool| pool.max_size(1).acquire_timeout(3 * SECOND));
     let _held = rig.acquire().await;
 
-    let sooner = timed(rig.pool.acquire_until(now() + 700 * MS)).await;
-    let later = timed(rig.pool.acquire_until(now() + 30 * SECOND)).await;
+    let sooner = timed(rig.pool.acquire_by(now() + 700 * MS)).await;
+    let later = timed(rig.pool.acquire_by(now() + 30 * SECOND)).await;
 
     assert_timed_out(sooner, 700 * MS);
     assert_timed_out(later, 30 * SECOND);
@@ -67,7 +69,7 @@ async fn no_timeout_and_the_longest_duration_both_mean_for_ever() {
         let rig = Rig::with_max_size(1);
         let held = rig.acquire().await;
         let pool = rig.pool.clone();
-        let waiting = tokio::spawn(async move { pool.acquire_timeout(limit).await });
+        let waiting = tokio::spawn(async move { pool.acquire_within(limit).await });
 
         tokio::time::sleep(HOUR).await;
         assert!(!waiting.is_finished());
@@ -92,29 +94,29 @@ async fn a_pool_without_a_timeout_waits_for_ever() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn no_time_at_all_is_enough_for_what_is_idle() {
+async fn no_time_at_all_is_enough_for_an_idle_resource() {
     let rig = Rig::with_max_size(1);
     drop(rig.acquire().await);
     let passed = now();
     advance(SECOND).await;
 
-    let zero = timed(rig.pool.acquire_timeout(Duration::ZERO)).await;
+    let zero = timed(rig.pool.acquire_within(Duration::ZERO)).await;
     assert_eq!(zero.1, Duration::ZERO);
     assert!(zero.0.is_ok());
     drop(zero);
-    let late = rig.pool.acquire_until(passed).await;
+    let late = rig.pool.acquire_by(passed).await;
 
     assert!(late.is_ok());
 }
 
 #[tokio::test(start_paused = true)]
-async fn no_time_at_all_is_over_at_once_and_harms_nobody() {
+async fn no_time_at_all_is_over_at_once_and_does_no_harm() {
     let rig = Rig::with_max_size(1);
     let passed = now();
     advance(SECOND).await;
 
-    let zero = timed(rig.pool.acquire_timeout(Duration::ZERO)).await;
-    let late = timed(rig.pool.acquire_until(passed)).await;
+    let zero = timed(rig.pool.acquire_within(Duration::ZERO)).await;
+    let late = timed(rig.pool.acquire_by(passed)).await;
 
     assert_timed_out(zero, Duration::ZERO);
     assert_timed_out(late, Duration::ZERO);
@@ -137,7 +139,7 @@ async fn one_deadline_covers_all_the_dead_resources_it_meets() {
     rig.backend.always(Call::Check, Gate::Hang);
     rig.backend.always(Call::Open, Gate::Slow(3 * SECOND));
 
-    let ended = timed(rig.pool.acquire_timeout(2 * SECOND)).await;
+    let ended = timed(rig.pool.acquire_within(2 * SECOND)).await;
 
     assert_timed_out(ended, 2 * SECOND);
     assert!(rig.backend.calls(Call::Check) > 1);
@@ -149,7 +151,7 @@ async fn a_timeout_tells_how_long_it_waited_and_for_what() {
     let rig = Rig::new(|pool| pool.max_size(1).name("orders"));
     let _held = rig.acquire().await;
 
-    let Err(AcquireError::TimedOut(told)) = rig.pool.acquire_timeout(40 * MS).await else {
+    let Err(AcquireError::TimedOut(told)) = rig.pool.acquire_within(40 * MS).await else {
         panic!("the only resource is out");
     };
 
@@ -162,7 +164,7 @@ async fn a_timeout_tells_how_long_it_waited_and_for_what() {
 async fn a_grant_that_is_taken_before_the_deadline_counts() {
     let rig = Rig::with_max_size(1);
     let held = rig.acquire().await;
-    let mut waiting = pin!(rig.pool.acquire_timeout(10 * MS));
+    let mut waiting = pin!(rig.pool.acquire_within(10 * MS));
     let first = poll_fn(|context| Poll::Ready(waiting.as_mut().poll(context).is_ready())).await;
     assert!(!first);
 
@@ -177,7 +179,7 @@ async fn a_grant_that_is_taken_before_the_deadline_counts() {
 async fn a_grant_that_is_not_taken_before_the_deadline_is_taken_back() {
     let rig = Rig::with_max_size(1);
     let held = rig.acquire().await;
-    let mut waiting = pin!(rig.pool.acquire_timeout(10 * MS));
+    let mut waiting = pin!(rig.pool.acquire_within(10 * MS));
     let first = poll_fn(|context| Poll::Ready(waiting.as_mut().poll(context).is_ready())).await;
     assert!(!first);
 
@@ -193,7 +195,7 @@ async fn a_grant_that_is_not_taken_before_the_deadline_is_taken_back() {
 async fn a_deadline_runs_from_the_first_poll_and_not_from_the_call() {
     let rig = Rig::with_max_size(1);
     let _held = rig.acquire().await;
-    let acquiring = rig.pool.acquire_timeout(100 * MS);
+    let acquiring = rig.pool.acquire_within(100 * MS);
 
     advance(SECOND).await;
     let ended = timed(acquiring).await;
@@ -210,8 +212,8 @@ async fn every_way_in_knows_its_call_site() {
 
     let first = line!() + 1;
     let plain = pool.acquire();
-    let within = pool.acquire_timeout(SECOND);
-    let until = pool.acquire_until(now() + SECOND);
+    let within = pool.acquire_within(SECOND);
+    let until = pool.acquire_by(now() + SECOND);
     let tried = pool.try_acquire().unwrap().unwrap();
     let leases = [plain.await, within.await, until.await].map(Result::unwrap);
 
@@ -232,7 +234,7 @@ fn a_thread_that_blocks_is_known_by_its_call_site() {
 
     let first = line!() + 1;
     let plain = rig.pool.acquire_blocking().unwrap();
-    let within = rig.pool.acquire_blocking_timeout(SECOND).unwrap();
+    let within = rig.pool.acquire_blocking_within(SECOND).unwrap();
 
     assert_eq!(Lease::site(&plain).file(), file!());
     assert_eq!(Lease::site(&plain).line(), first);
@@ -275,7 +277,7 @@ async fn with_returns_the_resource_when_the_closure_fails() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn with_returns_the_resource_when_the_closure_panics() {
+async fn with_discards_the_resource_when_the_closure_panics() {
     let rig = Rig::with_max_size(1);
     let pool = rig.pool.clone();
 
@@ -283,7 +285,10 @@ async fn with_returns_the_resource_when_the_closure_panics() {
     let ended: Result<Result<(), _>, _> = task.await;
 
     assert!(ended.unwrap_err().is_panic());
-    assert_eq!((rig.pool.status().in_use, rig.pool.status().idle), (0, 1));
+    assert_eq!(
+        (rig.pool.status().in_use, rig.pool.status().discarded),
+        (0, 1)
+    );
     rig.assert_full_service().await;
 }
 
@@ -319,8 +324,8 @@ async fn a_closed_pool_says_so_whatever_is_asked() {
 
     let closed = |ended: Result<_, _>| matches!(ended, Err(AcquireError::Closed { .. }));
     assert!(closed(rig.pool.acquire().await.map(drop)));
-    assert!(closed(rig.pool.acquire_timeout(None).await.map(drop)));
-    assert!(closed(rig.pool.acquire_until(now()).await.map(drop)));
+    assert!(closed(rig.pool.acquire_within(None).await.map(drop)));
+    assert!(closed(rig.pool.acquire_by(now()).await.map(drop)));
     assert!(closed(rig.pool.try_acquire().map(drop)));
     assert!(closed(rig.pool.acquire_blocking().map(drop)));
     assert!(closed(rig.pool.with(async |_| ()).await));
@@ -335,8 +340,8 @@ async fn acquire_can_be_spawned_and_sent() {
     let pool = rig.pool.clone();
 
     let acquiring = assert_send(rig.pool.acquire());
-    let within = assert_send(rig.pool.acquire_timeout(SECOND));
-    let until = assert_send(rig.pool.acquire_until(now() + SECOND));
+    let within = assert_send(rig.pool.acquire_within(SECOND));
+    let until = assert_send(rig.pool.acquire_by(now() + SECOND));
     let task = tokio::spawn(async move { pool.with(async |thing| thing.serial).await });
     let lease: Lease<GatedManager> = acquiring.await.unwrap();
     drop((within, until));

@@ -1,20 +1,25 @@
-//! Acquire from what is idle: in which order, what is checked first, and what is closed on the way.
+//! Acquire of an idle resource: in which order they are lent, which are checked first, and which
+//! are closed on the way.
 
 use std::time::Duration;
 
-use cenote::{AcquireError, Builder, IdleOrder, Lease, Reason};
+use cenote::config::IdleOrder;
+use cenote::{AcquireError, Builder, CloseReason, Lease};
 use cenote_testkit::clock::{advance, settle, timed};
 use cenote_testkit::{Call, Gate, GatedManager, Rig, Thing};
+
+use crate::support::rigs::hold;
 
 const MS: Duration = Duration::from_millis(1);
 const SECOND: Duration = Duration::from_secs(1);
 const HOUR: Duration = Duration::from_secs(60 * 60);
 
-fn closed(rig: &Rig, reason: Reason) -> u64 {
-    rig.pool.status().closed.by(reason)
+fn closed(rig: &Rig, reason: CloseReason) -> u64 {
+    rig.pool.status().closes.by(reason)
 }
 
-/// Takes four, returns them in the order 2, 4, 1, 3, and tells in which order they are lent again.
+/// Acquires four resources, returns them in the order 2, 4, 1, 3, and returns the order in which
+/// they are lent again.
 async fn order_of_reuse(rig: &Rig, pause: Duration) -> Vec<u64> {
     let mut leases: Vec<_> = Vec::new();
     for _ in 0..4 {
@@ -24,15 +29,12 @@ async fn order_of_reuse(rig: &Rig, pause: Duration) -> Vec<u64> {
         leases[nth] = None;
         advance(pause).await;
     }
-    let mut again = Vec::new();
-    for _ in 0..4 {
-        again.push(rig.acquire().await);
-    }
+    let again = hold(rig, 4).await;
     again.iter().map(Lease::id).collect()
 }
 
 #[tokio::test(start_paused = true)]
-async fn hot_lends_what_was_used_last() {
+async fn hot_lends_the_most_recently_used_resource() {
     for pause in [Duration::ZERO, 10 * MS] {
         let rig = Rig::new(|pool| pool.max_size(4).idle_order(IdleOrder::Hot));
 
@@ -43,7 +45,7 @@ async fn hot_lends_what_was_used_last() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn oldest_lends_what_was_used_the_longest_time_ago() {
+async fn oldest_lends_the_least_recently_used_resource() {
     for pause in [Duration::ZERO, 10 * MS] {
         let rig = Rig::new(|pool| pool.max_size(4).idle_order(IdleOrder::Oldest));
 
@@ -63,7 +65,10 @@ async fn hot_keeps_few_in_use_so_that_the_rest_can_be_evicted() {
         drop(rig.acquire().await);
     }
 
-    assert_eq!((rig.pool.status().idle, closed(&rig, Reason::Idle)), (1, 3));
+    assert_eq!(
+        (rig.pool.status().idle, closed(&rig, CloseReason::Idle)),
+        (1, 3)
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -110,7 +115,7 @@ async fn check_after_idle_none_never_checks() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_dead_one_is_closed_and_the_next_one_tried() {
+async fn a_dead_resource_is_closed_and_the_next_one_tried() {
     for gate in [Gate::Fail, Gate::Panic, Gate::Hang] {
         let rig = Rig::with_max_size(3);
         rig.leave_idle(3).await;
@@ -121,7 +126,7 @@ async fn a_dead_one_is_closed_and_the_next_one_tried() {
         advance(2 * SECOND).await;
 
         assert_eq!(Lease::uses(&lease), 2, "{gate:?}: an idle one is left");
-        assert_eq!(closed(&rig, Reason::FailedCheck), 1, "{gate:?}");
+        assert_eq!(closed(&rig, CloseReason::FailedCheck), 1, "{gate:?}");
         assert_eq!(rig.pool.status().opened, 3, "{gate:?}");
         drop(lease);
         rig.assert_full_service().await;
@@ -129,7 +134,7 @@ async fn a_dead_one_is_closed_and_the_next_one_tried() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn when_all_are_dead_a_fresh_one_is_opened() {
+async fn when_all_resources_are_dead_a_fresh_one_is_opened() {
     let rig = Rig::with_max_size(3);
     rig.leave_idle(3).await;
     advance(10 * SECOND).await;
@@ -138,11 +143,11 @@ async fn when_all_are_dead_a_fresh_one_is_opened() {
     let lease = rig.acquire().await;
 
     assert_eq!((Lease::id(&lease), Lease::uses(&lease)), (4, 1));
-    assert_eq!(closed(&rig, Reason::FailedCheck), 3);
+    assert_eq!(closed(&rig, CloseReason::FailedCheck), 3);
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_dead_resource_makes_the_equally_stale_suspect_so_that_the_next_callers_do_not_pay() {
+async fn one_dead_resource_makes_equally_stale_ones_suspect_so_that_the_next_callers_do_not_pay() {
     let rig = Rig::new(|pool| pool.max_size(8).check_timeout(500 * MS));
     rig.leave_idle(6).await;
     advance(10 * SECOND).await;
@@ -158,7 +163,7 @@ async fn one_dead_resource_makes_the_equally_stale_suspect_so_that_the_next_call
         assert_eq!(paid, Duration::ZERO);
         others.push(lease);
     }
-    assert_eq!(closed(&rig, Reason::FailedCheck), 6);
+    assert_eq!(closed(&rig, CloseReason::FailedCheck), 6);
     drop((first, others));
     rig.assert_full_service().await;
 }
@@ -174,7 +179,7 @@ async fn a_suspect_that_is_alive_is_kept() {
     settle().await;
 
     assert_eq!(rig.backend.calls(Call::Check), 4);
-    assert_eq!(closed(&rig, Reason::FailedCheck), 1);
+    assert_eq!(closed(&rig, CloseReason::FailedCheck), 1);
     assert_eq!(rig.pool.status().idle, 3);
 }
 
@@ -204,7 +209,7 @@ async fn a_resource_that_was_proven_before_another_was_found_dead_is_checked_aga
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_fit_resource_is_lent_at_once_though_a_hotter_one_must_be_checked() {
+async fn a_proven_resource_is_lent_at_once_though_a_hotter_one_must_be_checked() {
     let rig = Rig::new(|pool| {
         pool.max_size(2)
             .check_after_idle(5 * SECOND)
@@ -214,7 +219,7 @@ async fn a_fit_resource_is_lent_at_once_though_a_hotter_one_must_be_checked() {
     drop(cold);
     advance(500 * MS).await;
     drop(hot);
-    // The heartbeat has proven the cold one, and not yet the hot one.
+    // The heartbeat has proven the cold resource, and not yet the hot one.
     advance(5700 * MS).await;
     assert_eq!(rig.backend.calls(Call::Check), 1);
     rig.backend.always(Call::Check, Gate::Slow(SECOND));
@@ -229,7 +234,7 @@ fn asking(pool: Builder<GatedManager>) -> Builder<GatedManager> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn before_acquire_is_asked_for_an_idle_one_and_not_for_a_fresh_one() {
+async fn before_acquire_is_asked_for_an_idle_resource_and_not_for_a_fresh_one() {
     let rig = Rig::new(|pool| asking(pool.max_size(2)));
 
     let fresh = rig.acquire().await;
@@ -244,7 +249,7 @@ async fn before_acquire_is_asked_for_an_idle_one_and_not_for_a_fresh_one() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_that_before_acquire_refuses_is_closed_and_the_next_one_tried() {
+async fn a_resource_that_before_acquire_refuses_is_closed_and_the_next_one_tried() {
     for gate in [Gate::Fail, Gate::Panic, Gate::Hang] {
         let rig = Rig::new(|pool| asking(pool.max_size(2)));
         rig.leave_idle(2).await;
@@ -255,14 +260,14 @@ async fn one_that_before_acquire_refuses_is_closed_and_the_next_one_tried() {
 
         assert!(paid <= 2002 * MS, "{gate:?} took {paid:?}");
         assert_eq!(Lease::uses(&lease), 2, "{gate:?}: an idle one is left");
-        assert_eq!(closed(&rig, Reason::Refused), 1, "{gate:?}");
+        assert_eq!(closed(&rig, CloseReason::Refused), 1, "{gate:?}");
         drop(lease);
         rig.assert_full_service().await;
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn before_acquire_is_asked_also_for_one_that_was_checked_as_a_suspect() {
+async fn before_acquire_is_asked_also_for_a_resource_that_was_checked_as_a_suspect() {
     let rig = Rig::new(|pool| asking(pool.max_size(2)));
     rig.leave_idle(2).await;
     advance(10 * SECOND).await;
@@ -275,7 +280,7 @@ async fn before_acquire_is_asked_also_for_one_that_was_checked_as_a_suspect() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn before_acquire_is_asked_also_for_one_that_comes_from_its_heartbeat() {
+async fn before_acquire_is_asked_also_for_a_resource_that_comes_from_its_heartbeat() {
     let rig = Rig::new(|pool| asking(pool.max_size(1).heartbeat_interval(6 * SECOND)));
     drop(rig.acquire().await);
     rig.backend.always(Call::Check, Gate::Slow(100 * MS));
@@ -289,7 +294,7 @@ async fn before_acquire_is_asked_also_for_one_that_comes_from_its_heartbeat() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_past_its_lifetime_is_never_lent() {
+async fn a_resource_past_its_lifetime_is_never_lent() {
     let rig = Rig::new(|pool| pool.max_size(2).max_lifetime(60 * SECOND));
     rig.leave_idle(2).await;
     rig.pool.pause_upkeep();
@@ -298,16 +303,14 @@ async fn what_is_past_its_lifetime_is_never_lent() {
     let lease = rig.acquire().await;
 
     assert_eq!(Lease::id(&lease), 3);
-    assert_eq!(closed(&rig, Reason::Lifetime), 2);
+    assert_eq!(closed(&rig, CloseReason::Lifetime), 2);
 }
 
 #[tokio::test(start_paused = true)]
-async fn try_acquire_takes_what_is_idle_and_never_opens() {
+async fn try_acquire_takes_an_idle_resource_and_never_waits_for_an_open() {
     let rig = Rig::with_max_size(2);
 
     assert!(rig.pool.try_acquire().unwrap().is_none());
-    settle().await;
-    assert_eq!(rig.backend.calls(Call::Open), 0);
     drop(rig.acquire().await);
     let lease = rig.pool.try_acquire().unwrap().unwrap();
 
@@ -316,7 +319,7 @@ async fn try_acquire_takes_what_is_idle_and_never_opens() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn try_acquire_has_what_must_be_checked_checked_for_a_later_try() {
+async fn try_acquire_starts_the_check_of_an_unproven_resource_for_a_later_try() {
     let rig = Rig::with_max_size(1);
     drop(rig.acquire().await);
     advance(10 * SECOND).await;
@@ -329,22 +332,22 @@ async fn try_acquire_has_what_must_be_checked_checked_for_a_later_try() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_caller_who_gives_up_during_a_check_leaves_the_resource_whole() {
+async fn a_caller_that_gives_up_during_a_check_leaves_the_resource_whole() {
     let rig = Rig::with_max_size(1);
     drop(rig.acquire().await);
     advance(10 * SECOND).await;
     rig.backend.once(Call::Check, Gate::Slow(50 * MS));
 
-    let gave_up = rig.pool.acquire_timeout(10 * MS).await;
+    let gave_up = rig.pool.acquire_within(10 * MS).await;
     assert!(matches!(gave_up, Err(AcquireError::TimedOut(_))));
     advance(50 * MS).await;
 
     assert_eq!(Lease::id(&rig.acquire().await), 1);
-    assert_eq!(rig.pool.status().closed.total(), 0);
+    assert_eq!(rig.pool.status().closes.total(), 0);
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_that_retain_looks_at_is_checked_all_the_same_before_it_is_lent() {
+async fn a_resource_that_retain_looked_at_is_still_checked_before_it_is_lent() {
     let rig = Rig::with_max_size(1);
     drop(rig.acquire().await);
     advance(10 * SECOND).await;

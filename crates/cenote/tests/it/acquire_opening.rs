@@ -1,9 +1,11 @@
-//! Acquire by opening: it is the pool's own job, the caller takes whichever comes first, and a failure is told.
+//! Acquire by opening: the open belongs to the pool, the caller takes the first resource that is
+//! opened or returned, and a failure reaches the caller.
 
 use std::error::Error;
 use std::time::Duration;
 
-use cenote::{AcquireError, Lease, OnOpenError, OpenError};
+use cenote::config::OnOpenError;
+use cenote::{AcquireError, Lease, OpenError};
 use cenote_testkit::clock::{advance, settle, timed};
 use cenote_testkit::{Call, Fault, Gate, Rig};
 
@@ -16,10 +18,10 @@ async fn a_caller_that_gives_up_does_not_waste_the_open() {
     rig.backend.always(Call::Open, Gate::Slow(50 * MS));
 
     for _ in 0..4 {
-        let gave_up = rig.pool.acquire_timeout(10 * MS).await;
+        let gave_up = rig.pool.acquire_within(10 * MS).await;
         assert!(matches!(gave_up, Err(AcquireError::TimedOut(_))));
     }
-    let lease = rig.pool.acquire_timeout(11 * MS).await.unwrap();
+    let lease = rig.pool.acquire_within(11 * MS).await.unwrap();
 
     assert_eq!(Lease::id(&lease), 1);
     assert_eq!(rig.backend.calls(Call::Open), 1);
@@ -42,7 +44,7 @@ async fn an_open_whose_caller_is_gone_ends_on_the_shelf() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_waiter_takes_a_returned_one_that_comes_before_its_open_is_done() {
+async fn a_waiter_takes_a_returned_resource_that_comes_before_its_open_is_done() {
     let rig = Rig::with_max_size(2);
     let held = rig.acquire().await;
     rig.backend.once(Call::Open, Gate::Slow(50 * MS));
@@ -59,7 +61,7 @@ async fn a_waiter_takes_a_returned_one_that_comes_before_its_open_is_done() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_waiter_takes_an_opened_one_that_comes_before_a_return() {
+async fn a_waiter_takes_an_opened_resource_that_comes_before_a_return() {
     let rig = Rig::with_max_size(2);
     let _held = rig.acquire().await;
     rig.backend.once(Call::Open, Gate::Slow(50 * MS));
@@ -155,7 +157,7 @@ async fn an_open_that_was_held_up_is_not_tried_again_beside_as_many_as_may_run()
     });
     rig.backend.always(Call::Open, Gate::Hang);
     let pool = rig.pool.clone();
-    let waiter = tokio::spawn(async move { pool.acquire_timeout(20 * SECOND).await.map(drop) });
+    let waiter = tokio::spawn(async move { pool.acquire_within(20 * SECOND).await.map(drop) });
 
     let mut most = 0;
     for _ in 0..190 {
@@ -163,7 +165,7 @@ async fn an_open_that_was_held_up_is_not_tried_again_beside_as_many_as_may_run()
         most = most.max(rig.pool.status().opening);
     }
 
-    // One for each second until its limit ends it, and the one that was just begun.
+    // One open for each second until its limit ends it, and the one that has just begun.
     assert!(most <= 4, "{most}");
     assert!(waiter.await.unwrap().is_err());
     rig.assert_full_service().await;
@@ -185,7 +187,7 @@ async fn an_open_that_takes_too_long_says_so() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_failed_open_is_told_at_once_with_its_cause() {
+async fn a_failed_open_fails_its_waiter_at_once_with_its_cause() {
     let rig = Rig::with_max_size(1);
     rig.backend.once(Call::Open, Gate::Fail);
 
@@ -199,7 +201,7 @@ async fn a_failed_open_is_told_at_once_with_its_cause() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_panicking_open_is_told_with_its_message() {
+async fn a_panicking_open_fails_its_waiter_with_its_message() {
     let rig = Rig::with_max_size(1);
     rig.backend.once(Call::Open, Gate::Panic);
 
@@ -213,7 +215,7 @@ async fn a_panicking_open_is_told_with_its_message() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_failed_open_is_told_to_the_oldest_and_the_next_gets_its_own_try() {
+async fn a_failed_open_fails_the_oldest_waiter_and_the_next_gets_its_own_try() {
     let rig = Rig::with_max_size(1);
     let held = rig.acquire().await;
     let (first, second, third) = (rig.wait(), rig.wait(), rig.wait());
@@ -230,7 +232,7 @@ async fn a_failed_open_is_told_to_the_oldest_and_the_next_gets_its_own_try() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_failed_open_is_told_to_one_caller() {
+async fn one_failed_open_fails_one_caller() {
     let rig = Rig::with_max_size(4);
     rig.backend.always(Call::Open, Gate::Slow(10 * MS));
     rig.backend.once(Call::Open, Gate::Fail);
@@ -263,7 +265,7 @@ async fn retry_backs_off_until_the_deadline_and_tells_the_last_error() {
     let rig = Rig::new(|pool| pool.max_size(1).on_open_error(OnOpenError::Retry));
     rig.backend.always(Call::Open, Gate::Fail);
 
-    let (told, waited) = timed(rig.pool.acquire_timeout(4 * SECOND)).await;
+    let (told, waited) = timed(rig.pool.acquire_within(4 * SECOND)).await;
 
     let tries = rig.backend.calls(Call::Open);
     assert!((5..=14).contains(&tries), "{tries} tries in four seconds");
@@ -295,13 +297,13 @@ async fn a_success_forgets_the_last_open_error() {
     rig.backend.once(Call::Open, Gate::Fail);
     let _held = rig.acquire().await;
 
-    let told = rig.pool.acquire_timeout(10 * MS).await.unwrap_err();
+    let told = rig.pool.acquire_within(10 * MS).await.unwrap_err();
 
     assert!(told.source().is_none());
 }
 
 #[tokio::test(start_paused = true)]
-async fn after_a_refusal_the_line_is_tried_again_by_the_pool_and_not_only_when_somebody_looks() {
+async fn after_a_refusal_the_pool_tries_again_for_its_waiters_though_no_caller_polls() {
     let rig = Rig::with_max_size(2);
     let _held = rig.acquire().await;
     rig.backend.once(Call::Open, Gate::Fail);
@@ -311,7 +313,7 @@ async fn after_a_refusal_the_line_is_tried_again_by_the_pool_and_not_only_when_s
 
     settle().await;
     let at_once = rig.backend.calls(Call::Open);
-    // Longer than the first back-off, and less than the second after which the waiter looks.
+    // Longer than the first back-off, and shorter than the second after which the waiter looks.
     advance(200 * MS).await;
 
     assert!(told.await.is_err());
@@ -320,7 +322,7 @@ async fn after_a_refusal_the_line_is_tried_again_by_the_pool_and_not_only_when_s
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_open_that_nobody_waits_for_any_more_is_not_begun() {
+async fn an_open_without_a_waiter_is_not_begun() {
     let rig = Rig::with_max_size(1);
     let waiting = rig.wait();
 
@@ -342,7 +344,7 @@ async fn tries_that_fail_together_back_off_as_one() {
         advance(5 * MS).await;
     }
 
-    // Four at once, and again after at most 50, 100 and 200 ms.
+    // Four opens at once, and again after at most 50, 100 and 200 ms.
     let tries = rig.pool.status().open_failed;
     assert!((16..=32).contains(&tries), "{tries} tries");
     drop(waiting);
@@ -362,7 +364,7 @@ async fn a_rest_between_two_tries_ends_when_another_try_succeeds() {
 
     for (nth, one) in waiting.into_iter().enumerate() {
         let (lease, took) = timed(one).await;
-        // The first waits for a rest to end, and ends all others.
+        // The first waits for its back-off to end, and its success ends the back-off of all others.
         assert!(nth == 0 || took < MS, "number {nth} took {took:?}");
         served.push(lease);
     }

@@ -1,4 +1,4 @@
-//! Who waits in real time is woken when their time is over, whatever else stands still.
+//! A waiter in real time is woken at its deadline, whatever else stands still.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -6,38 +6,24 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use std::task::{Context, Wake, Waker};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use cenote::{AcquireError, Manager, Pool};
 use cenote_testkit::{Call, Gate, Rig};
-use tokio::runtime::{Builder, Runtime};
 use tokio::time::{sleep, timeout};
+
+use crate::support::runtimes::{real_now, single, with_workers};
 
 const MS: Duration = Duration::from_millis(1);
 const LONG: Duration = Duration::from_secs(60);
 
-fn single() -> Runtime {
-    let built = Builder::new_current_thread().enable_all().build();
-    built.expect("a runtime can be started")
-}
-
-fn threaded() -> Runtime {
-    let mut builder = Builder::new_multi_thread();
-    let built = builder.worker_threads(2).enable_all().build();
-    built.expect("a runtime can be started")
-}
-
-#[expect(clippy::disallowed_methods, reason = "a test measures real time here")]
-fn now() -> Instant {
-    Instant::now()
-}
-
-/// How long it took, and how long a timer for `limit` took that was set at the same moment.
+/// Returns how long `job` took, and how long a timer for `limit` took that was set at the same
+/// moment.
 async fn beside_a_timer<T>(
     limit: Duration,
     job: impl Future<Output = T>,
 ) -> (T, Duration, Duration) {
-    let started = now();
+    let started = real_now();
     let job = async { (job.await, started.elapsed()) };
     let timer = async {
         sleep(limit).await;
@@ -49,13 +35,13 @@ async fn beside_a_timer<T>(
 
 #[test]
 fn a_timeout_is_never_early_and_hardly_later_than_a_timer() {
-    for runtime in [single(), threaded()] {
+    for runtime in [single(), with_workers(2)] {
         let rig = Rig::with_max_size(1);
         runtime.block_on(async {
             let _held = rig.acquire().await;
             for limit in [Duration::ZERO, MS, 7 * MS, 40 * MS, 1010 * MS] {
                 let (told, took, timer) =
-                    beside_a_timer(limit, rig.pool.acquire_timeout(limit)).await;
+                    beside_a_timer(limit, rig.pool.acquire_within(limit)).await;
 
                 assert!(matches!(told, Err(AcquireError::TimedOut(_))), "{told:?}");
                 assert!(took >= limit, "{limit:?} was over after {took:?}");
@@ -70,7 +56,7 @@ fn a_timeout_is_never_early_and_hardly_later_than_a_timer() {
 
 #[test]
 fn a_thousand_waits_of_many_lengths_all_end_in_time() {
-    let runtime = threaded();
+    let runtime = with_workers(2);
     let rig = Rig::with_max_size(1);
     runtime.block_on(async {
         let _held = rig.acquire().await;
@@ -80,7 +66,7 @@ fn a_thousand_waits_of_many_lengths_all_end_in_time() {
                 let limit = MS * (1 + nth * 7919 % 200);
                 tokio::spawn(async move {
                     let (told, took, timer) =
-                        beside_a_timer(limit, pool.acquire_timeout(limit)).await;
+                        beside_a_timer(limit, pool.acquire_within(limit)).await;
                     assert!(matches!(told, Err(AcquireError::TimedOut(_))), "{told:?}");
                     assert!(took >= limit, "{limit:?} was over after {took:?}");
                     assert!(took < timer + 250 * MS, "{took:?}, a timer {timer:?}");
@@ -95,17 +81,17 @@ fn a_thousand_waits_of_many_lengths_all_end_in_time() {
 }
 
 #[test]
-fn a_crowd_that_runs_out_of_time_at_once_sees_the_same_and_each_is_told() {
+fn a_crowd_that_runs_out_of_time_at_once_gets_the_same_report_and_each_is_told() {
     const CROWD: usize = 50;
-    for runtime in [single(), threaded()] {
+    for runtime in [single(), with_workers(2)] {
         let rig = Rig::with_max_size(1);
         runtime.block_on(async {
             let _held = rig.acquire().await;
-            let deadline = now() + 300 * MS;
+            let deadline = real_now() + 300 * MS;
             let waits: Vec<_> = (0..CROWD)
                 .map(|_| {
                     let pool = rig.pool.clone();
-                    tokio::spawn(async move { pool.acquire_until(deadline).await })
+                    tokio::spawn(async move { pool.acquire_by(deadline).await })
                 })
                 .collect();
             for wait in waits {
@@ -113,7 +99,7 @@ fn a_crowd_that_runs_out_of_time_at_once_sees_the_same_and_each_is_told() {
                 let Err(AcquireError::TimedOut(seen)) = told.expect("it does not panic") else {
                     panic!("an exhausted pool lent something");
                 };
-                assert!(now() >= deadline);
+                assert!(real_now() >= deadline);
                 assert_eq!(seen.status().waiting, CROWD);
                 assert_eq!((seen.holders().len(), seen.holders()[0].count), (1, 1));
             }
@@ -124,12 +110,13 @@ fn a_crowd_that_runs_out_of_time_at_once_sees_the_same_and_each_is_told() {
     }
 }
 
-/// Told by another, served at the last moment, or dropped: each comes to one end, and nothing is lost on the way.
+/// Timed out by another waiter, served at the last moment, or dropped: each acquire has one
+/// outcome, and nothing is lost.
 #[test]
-fn in_a_storm_of_short_waits_each_comes_to_one_end() {
+fn in_a_storm_of_short_waits_each_has_exactly_one_outcome() {
     const TASKS: u64 = 100;
     const TURNS: u64 = 60;
-    let runtime = threaded();
+    let runtime = with_workers(2);
     let rig = Rig::with_max_size(2);
     let tasks: Vec<_> = (0..TASKS)
         .map(|task| {
@@ -139,7 +126,7 @@ fn in_a_storm_of_short_waits_each_comes_to_one_end() {
                 for turn in 0..TURNS {
                     let nth = task * 31 + turn * 17;
                     let limit = Duration::from_micros(500 + nth % 7 * 300);
-                    let acquire = pool.acquire_timeout(limit);
+                    let acquire = pool.acquire_within(limit);
                     match timeout(MS * (1 + nth as u32 % 3), acquire).await {
                         Ok(Ok(lease)) => {
                             served += 1;
@@ -174,22 +161,23 @@ fn in_a_storm_of_short_waits_each_comes_to_one_end() {
     runtime.block_on(rig.assert_full_service());
 }
 
-/// The first in line is woken, and is never run: whoever is tells the others, who leave before they hear it.
+/// The first waiter is woken but never run. Another waiter times all of them out, and they are
+/// dropped before they read it.
 #[test]
-fn who_is_told_by_another_and_leaves_before_hearing_it_leaves_no_trace() {
+fn a_waiter_dropped_before_it_reads_its_timeout_leaves_no_trace() {
     let rig = Rig::with_max_size(1);
     let runtime = single();
     let held = runtime.block_on(rig.acquire());
-    let deadline = now() + 20 * MS;
+    let deadline = real_now() + 20 * MS;
     let mut others: Vec<_> = (0..10)
-        .map(|_| Box::pin(rig.pool.acquire_until(deadline)))
+        .map(|_| Box::pin(rig.pool.acquire_by(deadline)))
         .collect();
     for other in &mut others {
         let mut context = Context::from_waker(Waker::noop());
         assert!(other.as_mut().poll(&mut context).is_pending());
     }
 
-    let told = runtime.block_on(async { timeout(LONG, rig.pool.acquire_until(deadline)).await });
+    let told = runtime.block_on(async { timeout(LONG, rig.pool.acquire_by(deadline)).await });
 
     assert!(
         matches!(told, Ok(Err(AcquireError::TimedOut(_)))),
@@ -204,13 +192,13 @@ fn who_is_told_by_another_and_leaves_before_hearing_it_leaves_no_trace() {
 }
 
 #[test]
-fn who_waits_times_out_though_the_runtime_that_keeps_the_pool_up_stands_still() {
+fn a_waiter_times_out_though_the_runtime_of_the_upkeep_stands_still() {
     let rig = Rig::with_max_size(1);
     let still = single();
     let held = still.block_on(rig.acquire());
-    // From here on nobody drives that runtime.
+    // From here on this runtime is not driven.
     let told =
-        threaded().block_on(async { timeout(LONG, rig.pool.acquire_timeout(20 * MS)).await });
+        with_workers(2).block_on(async { timeout(LONG, rig.pool.acquire_within(20 * MS)).await });
 
     assert!(
         matches!(told, Ok(Err(AcquireError::TimedOut(_)))),
@@ -220,11 +208,11 @@ fn who_waits_times_out_though_the_runtime_that_keeps_the_pool_up_stands_still() 
     still.block_on(rig.assert_full_service());
 }
 
-/// A waker that cannot be relied on.
+/// A waker that panics.
 #[derive(Default)]
-struct Bad(AtomicBool);
+struct PanickingWaker(AtomicBool);
 
-impl Wake for Bad {
+impl Wake for PanickingWaker {
     fn wake(self: Arc<Self>) {
         self.0.store(true, Ordering::SeqCst);
         panic!("this waker is broken");
@@ -232,22 +220,22 @@ impl Wake for Bad {
 }
 
 #[test]
-fn a_waker_that_panics_harms_nobody_else() {
+fn a_waker_that_panics_harms_no_other_waiter() {
     let rig = Rig::with_max_size(1);
-    let runtime = threaded();
+    let runtime = with_workers(2);
     let held = runtime.block_on(rig.acquire());
-    let bad = Arc::new(Bad::default());
+    let bad = Arc::new(PanickingWaker::default());
     let waker = Waker::from(Arc::clone(&bad));
-    // Woken one after the other, and together with the next.
-    let soon = now() + 20 * MS;
-    let waits = [soon - 10 * MS, soon, soon].map(|deadline| rig.pool.acquire_until(deadline));
+    // The first wait ends alone, the other two together with a good waiter.
+    let soon = real_now() + 20 * MS;
+    let waits = [soon - 10 * MS, soon, soon].map(|deadline| rig.pool.acquire_by(deadline));
     let mut waits = waits.map(Box::pin);
     for wait in &mut waits {
         let mut context = Context::from_waker(&waker);
         assert!(wait.as_mut().poll(&mut context).is_pending());
     }
 
-    let told = runtime.block_on(async { timeout(LONG, rig.pool.acquire_until(soon)).await });
+    let told = runtime.block_on(async { timeout(LONG, rig.pool.acquire_by(soon)).await });
 
     assert!(
         matches!(told, Ok(Err(AcquireError::TimedOut(_)))),
@@ -258,7 +246,7 @@ fn a_waker_that_panics_harms_nobody_else() {
 }
 
 #[test]
-fn one_hung_open_blocks_nobody_in_real_time() {
+fn one_hung_open_blocks_no_caller_in_real_time() {
     let rig = Rig::with_max_size(2);
     rig.backend.once(Call::Open, Gate::Hang);
 
@@ -267,7 +255,7 @@ fn one_hung_open_blocks_nobody_in_real_time() {
     assert!(lease.is_ok(), "another one is opened beside it");
 }
 
-/// Whoever listens hears when this is dropped.
+/// Sends on its channel when it is dropped.
 struct Things(#[expect(dead_code, reason = "it is only dropped")] mpsc::Sender<()>);
 
 impl Manager for Things {
@@ -289,7 +277,7 @@ fn an_alarm_that_is_set_keeps_no_pool_alive() {
             .build()
             .expect("the settings are valid");
         let held = pool.acquire().await.expect("it opens");
-        let mut waiting = Box::pin(pool.acquire_timeout(LONG));
+        let mut waiting = Box::pin(pool.acquire_within(LONG));
         let mut context = Context::from_waker(Waker::noop());
         assert!(waiting.as_mut().poll(&mut context).is_pending());
         drop(waiting);
@@ -313,13 +301,13 @@ impl Wake for Fuse {
     }
 }
 
-/// Says on which thread it is dropped, and takes its time for it.
-struct Sluggish {
+/// Reports on which thread it is dropped, and is slow to drop.
+struct SlowToDrop {
     dropped: mpsc::Sender<Option<String>>,
     go_on: Mutex<mpsc::Receiver<()>>,
 }
 
-impl Drop for Sluggish {
+impl Drop for SlowToDrop {
     fn drop(&mut self) {
         let thread = thread::current().name().map(str::to_owned);
         self.dropped.send(thread).expect("the test listens");
@@ -328,7 +316,7 @@ impl Drop for Sluggish {
     }
 }
 
-impl Manager for Sluggish {
+impl Manager for SlowToDrop {
     type Resource = ();
     type Error = std::io::Error;
 
@@ -338,17 +326,17 @@ impl Manager for Sluggish {
 }
 
 #[test]
-fn a_manager_that_is_slow_to_drop_keeps_nobody_waiting_in_other_pools() {
+fn a_manager_that_is_slow_to_drop_delays_no_waiter_of_another_pool() {
     let (dropped, hears) = mpsc::channel();
     let (tell, go_on) = mpsc::channel();
     let go_on = Mutex::new(go_on);
-    // Nobody runs it: the alarm has the only other reference.
+    // This runtime is not driven: the alarm has the only other reference.
     let idle = single();
     let _entered = idle.enter();
-    let pool = Pool::builder(Sluggish { dropped, go_on }).build();
+    let pool = Pool::builder(SlowToDrop { dropped, go_on }).build();
     let pool = pool.expect("the settings are valid");
     pool.suspend();
-    let waiting = Box::pin(async move { drop(pool.acquire_timeout(MS).await) });
+    let waiting = Box::pin(async move { drop(pool.acquire_within(MS).await) });
     let fuse = Arc::new(Fuse(Mutex::new(Some(waiting))));
     let waker = Waker::from(Arc::clone(&fuse));
     if let Some(waiting) = &mut *fuse.0.lock().expect("nothing panics") {
@@ -360,7 +348,7 @@ fn a_manager_that_is_slow_to_drop_keeps_nobody_waiting_in_other_pools() {
     let told = thread::spawn(|| {
         let rig = Rig::with_max_size(1);
         rig.pool.suspend();
-        single().block_on(async { timeout(LONG, rig.pool.acquire_timeout(MS)).await })
+        single().block_on(async { timeout(LONG, rig.pool.acquire_within(MS)).await })
     });
     let told = told.join().expect("it is only a wait");
     tell.send(()).expect("it is being dropped");

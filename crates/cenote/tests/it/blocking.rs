@@ -1,27 +1,18 @@
-//! Threads acquire too: without a runtime, in the same line as the tasks, and with the same promises.
+//! Threads acquire too: without a runtime, in the same queue as the tasks, and with the same
+//! promises.
 
 use std::sync::{Arc, Mutex};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use cenote::{AcquireError, Lease, OpenError};
 use cenote_testkit::clock::eventually;
 use cenote_testkit::{Call, Gate, Rig};
-use tokio::runtime::{Builder, Runtime};
+
+use crate::support::runtimes::{real_now, with_workers};
 
 const MS: Duration = Duration::from_millis(1);
 const SECOND: Duration = Duration::from_secs(1);
-
-#[expect(clippy::disallowed_methods, reason = "a test measures real time here")]
-fn now() -> Instant {
-    Instant::now()
-}
-
-fn runtime() -> Runtime {
-    let mut builder = Builder::new_multi_thread();
-    let built = builder.worker_threads(2).enable_all().build();
-    built.expect("a runtime can be started")
-}
 
 #[test]
 fn threads_share_a_pool_without_any_runtime() {
@@ -43,13 +34,13 @@ fn threads_share_a_pool_without_any_runtime() {
     assert_eq!((status.acquired, status.released), (400, 400));
     assert_eq!((status.in_use, status.waiting), (0, 0));
     assert!(rig.backend.peak() <= 3, "{}", rig.backend.peak());
-    runtime().block_on(rig.assert_full_service());
+    with_workers(2).block_on(rig.assert_full_service());
 }
 
 #[test]
 fn threads_and_tasks_share_a_pool() {
     let rig = Rig::with_max_size(2);
-    let runtime = runtime();
+    let runtime = with_workers(2);
     let mut tasks = Vec::new();
 
     thread::scope(|scope| {
@@ -79,9 +70,9 @@ fn threads_and_tasks_share_a_pool() {
 }
 
 #[test]
-fn threads_and_tasks_stand_in_one_line() {
+fn threads_and_tasks_wait_in_one_queue() {
     let rig = Rig::with_max_size(1);
-    let runtime = runtime();
+    let runtime = with_workers(2);
     let held = rig.pool.acquire_blocking().unwrap();
     let order = Arc::new(Mutex::new(Vec::new()));
     let (mut tasks, mut threads) = (Vec::new(), Vec::new());
@@ -120,12 +111,12 @@ fn a_thread_gives_up_when_its_time_is_over() {
     let held = rig.pool.acquire_blocking().unwrap();
 
     for (limit, expected) in [(None, 40 * MS), (Some(20 * MS), 20 * MS)] {
-        let started = now();
+        let started = real_now();
         let told = match limit {
             None => rig.pool.acquire_blocking(),
-            Some(limit) => rig.pool.acquire_blocking_timeout(limit),
+            Some(limit) => rig.pool.acquire_blocking_within(limit),
         };
-        let took = now() - started;
+        let took = real_now() - started;
         assert!(matches!(told, Err(AcquireError::TimedOut(_))));
         assert!(took >= expected && took < SECOND, "{took:?}");
     }
@@ -139,27 +130,27 @@ fn a_thread_gives_up_when_its_time_is_over() {
 }
 
 #[test]
-fn a_thread_without_time_takes_only_what_is_idle() {
+fn a_thread_without_time_takes_only_an_idle_resource() {
     let rig = Rig::with_max_size(1);
     rig.backend.once(Call::Open, Gate::Slow(20 * MS));
 
-    let nothing = rig.pool.acquire_blocking_timeout(Duration::ZERO);
+    let nothing = rig.pool.acquire_blocking_within(Duration::ZERO);
     assert!(matches!(nothing, Err(AcquireError::TimedOut(_))));
     drop(rig.pool.acquire_blocking().unwrap());
 
-    assert!(rig.pool.acquire_blocking_timeout(Duration::ZERO).is_ok());
+    assert!(rig.pool.acquire_blocking_within(Duration::ZERO).is_ok());
 }
 
 #[test]
 fn a_thread_can_wait_for_ever() {
     for limit in [None, Some(Duration::MAX)] {
         let rig = Rig::new(|pool| pool.max_size(1).acquire_timeout(10 * MS));
-        let held = rig.pool.acquire_blocking_timeout(None).unwrap();
+        let held = rig.pool.acquire_blocking_within(None).unwrap();
         let pool = rig.pool.clone();
-        let waiting = thread::spawn(move || pool.acquire_blocking_timeout(limit).map(drop));
+        let waiting = thread::spawn(move || pool.acquire_blocking_within(limit).map(drop));
         eventually("it waits", || rig.pool.status().waiting == 1);
 
-        // A blocked thread waits in real time: long enough for the pool's own limit to be over.
+        // A blocked thread waits in real time: long enough for the limit of the pool to be over.
         thread::sleep(30 * MS);
         assert!(!waiting.is_finished());
         drop(held);
@@ -205,10 +196,10 @@ fn a_cancelled_task_passes_its_turn_on_to_a_thread() {
 #[test]
 fn a_thread_that_gave_up_is_passed_over() {
     let rig = Rig::with_max_size(1);
-    let runtime = runtime();
+    let runtime = with_workers(2);
     let held = rig.pool.acquire_blocking().unwrap();
     let pool = rig.pool.clone();
-    let hasty = thread::spawn(move || pool.acquire_blocking_timeout(50 * MS).map(drop));
+    let hasty = thread::spawn(move || pool.acquire_blocking_within(50 * MS).map(drop));
     eventually("one waits", || rig.pool.status().waiting == 1);
     let pool = rig.pool.clone();
     let patient = runtime.spawn(async move { pool.acquire().await.map(|lease| Lease::id(&lease)) });
@@ -254,7 +245,7 @@ fn a_thread_that_waits_is_told_when_the_pool_closes() {
     let rig = Rig::with_max_size(1);
     let held = rig.pool.acquire_blocking().unwrap();
     let pool = rig.pool.clone();
-    let waiting = thread::spawn(move || pool.acquire_blocking_timeout(None).map(drop));
+    let waiting = thread::spawn(move || pool.acquire_blocking_within(None).map(drop));
     eventually("it waits", || rig.pool.status().waiting == 1);
 
     rig.pool.close();

@@ -1,8 +1,8 @@
-//! A recovering breaker: as many probes as allowed and never more, and what becomes of those who wait.
+//! A recovering breaker: as many probes as allowed and never more, and the outcome of the waiters.
 
 use std::time::Duration;
 
-use cenote::{AcquireError, Lease, Pool};
+use cenote::{AcquireError, Lease};
 use cenote_testkit::clock::advance;
 use cenote_testkit::{GatedManager, Rig};
 
@@ -11,7 +11,7 @@ const SECOND: Duration = Duration::from_secs(1);
 #[tokio::test(start_paused = true)]
 async fn recovering_lends_as_many_probes_as_allowed_and_never_more() {
     let rig = Rig::new(|pool| pool.max_size(5).probes(2));
-    rig.pool.recover();
+    rig.pool.breaker().probe();
     let mut probes = vec![rig.acquire().await, rig.acquire().await];
     let mut waiting: Vec<_> = (0..3).map(|_| rig.wait()).collect();
 
@@ -19,7 +19,7 @@ async fn recovering_lends_as_many_probes_as_allowed_and_never_more() {
     assert!(rig.pool.try_acquire().unwrap().is_none());
     assert!(!waiting.iter_mut().any(|waiting| waiting.is_served()));
     assert_eq!(rig.pool.status().in_use, 2);
-    assert_eq!(rig.backend.peak(), 2, "nothing is opened for who may not");
+    assert_eq!(rig.backend.peak(), 2, "nothing is opened beyond the probes");
 
     for first in waiting {
         drop(probes.remove(0));
@@ -27,7 +27,7 @@ async fn recovering_lends_as_many_probes_as_allowed_and_never_more() {
         probes.push(first.await.unwrap());
     }
     drop(probes);
-    rig.pool.activate();
+    rig.pool.breaker().reset();
     rig.assert_full_service().await;
 }
 
@@ -40,7 +40,7 @@ async fn recovering_lends_no_more_probes_than_allowed_whatever_is_idle() {
         leases.push(lease.await);
     }
     drop(leases);
-    rig.pool.recover();
+    rig.pool.breaker().probe();
 
     let probe = rig.pool.try_acquire().unwrap();
     let more = rig.pool.try_acquire().unwrap();
@@ -59,7 +59,7 @@ async fn a_probe_that_ends_in_any_way_makes_room_for_the_next() {
         |mut lease: Lease<GatedManager>| lease.broken = true,
     ];
     let rig = Rig::with_max_size(5);
-    rig.pool.recover();
+    rig.pool.breaker().probe();
 
     for end in ends {
         let probe = rig.acquire().await;
@@ -69,14 +69,14 @@ async fn a_probe_that_ends_in_any_way_makes_room_for_the_next() {
 
         drop(waiting.await.unwrap());
     }
-    rig.pool.activate();
+    rig.pool.breaker().reset();
     rig.assert_full_service().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_probe_that_is_cancelled_before_it_is_taken_makes_room_for_the_next() {
     let rig = Rig::with_max_size(2);
-    rig.pool.recover();
+    rig.pool.breaker().probe();
     let probe = rig.acquire().await;
     let (first, mut second) = (rig.wait(), rig.wait());
     drop(probe);
@@ -88,13 +88,13 @@ async fn a_probe_that_is_cancelled_before_it_is_taken_makes_room_for_the_next() 
 }
 
 #[tokio::test(start_paused = true)]
-async fn becoming_active_serves_all_who_wait() {
+async fn becoming_active_serves_all_waiters() {
     let rig = Rig::with_max_size(4);
-    rig.pool.recover();
+    rig.pool.breaker().probe();
     let probe = rig.acquire().await;
     let waiting: Vec<_> = (0..3).map(|_| rig.wait()).collect();
 
-    rig.pool.activate();
+    rig.pool.breaker().reset();
 
     let mut leases = vec![probe];
     for waiting in waiting {
@@ -104,20 +104,17 @@ async fn becoming_active_serves_all_who_wait() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn those_who_wait_for_a_probe_are_told_when_it_becomes_inactive_again() {
+async fn waiters_for_a_probe_are_told_when_the_breaker_becomes_inactive_again() {
     let rig = Rig::with_max_size(2);
-    rig.pool.recover();
+    rig.pool.breaker().probe();
     let probe = rig.acquire().await;
     let waiting = rig.wait();
 
-    rig.pool.deactivate();
+    rig.pool.breaker().trip();
 
-    assert!(matches!(
-        waiting.await,
-        Err(AcquireError::Unavailable { .. })
-    ));
+    assert!(matches!(waiting.await, Err(AcquireError::Unavailable(_))));
     drop(probe);
-    rig.pool.activate();
+    rig.pool.breaker().reset();
     rig.assert_full_service().await;
 }
 
@@ -125,7 +122,7 @@ async fn those_who_wait_for_a_probe_are_told_when_it_becomes_inactive_again() {
 async fn leases_from_before_are_no_probes() {
     let rig = Rig::with_max_size(4);
     let before = [rig.acquire().await, rig.acquire().await];
-    rig.pool.recover();
+    rig.pool.breaker().probe();
 
     let probe = rig.acquire().await;
     let mut waiting = rig.wait();
@@ -139,11 +136,11 @@ async fn leases_from_before_are_no_probes() {
 #[tokio::test(start_paused = true)]
 async fn probes_that_are_opened_at_once_are_no_more_than_allowed() {
     let rig = Rig::new(|pool| pool.max_size(8).max_opening(8).probes(3));
-    rig.pool.recover();
+    rig.pool.breaker().probe();
     let tasks = [(); 8].map(|()| {
         let pool = rig.pool.clone();
         tokio::spawn(async move {
-            let lease = pool.acquire_timeout(None).await.unwrap();
+            let lease = pool.acquire_within(None).await.unwrap();
             tokio::time::sleep(SECOND).await;
             drop(lease);
         })
@@ -156,7 +153,7 @@ async fn probes_that_are_opened_at_once_are_no_more_than_allowed() {
 
     assert_eq!(rig.pool.status().released, 8);
     assert!(rig.backend.peak() <= 3);
-    Pool::activate(&rig.pool);
+    rig.pool.breaker().reset();
     rig.assert_full_service().await;
 }
 
@@ -165,7 +162,7 @@ async fn a_pool_that_resumes_while_it_recovers_lends_no_more_probes_than_allowed
     let rig = Rig::new(|pool| pool.max_size(3).probes(1));
     rig.leave_idle(3).await;
     rig.pool.suspend();
-    rig.pool.recover();
+    rig.pool.breaker().probe();
     let mut waiting = [rig.wait(), rig.wait(), rig.wait()];
 
     rig.pool.resume();
@@ -175,13 +172,13 @@ async fn a_pool_that_resumes_while_it_recovers_lends_no_more_probes_than_allowed
     assert_eq!(rig.pool.status().in_use, 1);
 }
 
-/// What is left to do for a probe is done by who gives it back, also where that serves another.
+/// A release also cleans the probe it returns if the return serves another waiter.
 #[tokio::test(start_paused = true)]
 async fn a_probe_that_is_released_dirty_is_cleaned_though_the_next_is_served_at_once() {
     let rig = Rig::new(|pool| pool.max_size(2).probes(1));
     let both = (rig.acquire().await, rig.acquire().await);
     drop(both);
-    rig.pool.recover();
+    rig.pool.breaker().probe();
     let mut probe = rig.acquire().await;
     let waiting = rig.wait();
     probe.dirty = true;

@@ -1,83 +1,50 @@
-//! What a strategy is told: every accepted return, and every failure with its kind, once each.
+//! The reports to a strategy: every accepted return, and every failure with its kind, once each.
 
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use cenote::{BreakerState, Failure, Lease, Recovery, Strategy, Verdict};
+use cenote::Lease;
+use cenote::breaker::Failure;
 use cenote_testkit::clock::{advance, settle};
-use cenote_testkit::{Call, Gate, Rig, Thing};
+use cenote_testkit::{Call, Gate, Rig};
+
+use crate::support::hooks::before_release;
+use crate::support::scribe::Scribe;
 
 const SECOND: Duration = Duration::from_secs(1);
-
-/// Writes down what it is told, and decides nothing.
-#[derive(Clone, Default)]
-struct Scribe(Arc<Mutex<Vec<Option<Failure>>>>);
-
-impl Scribe {
-    /// What it was told since it was last looked at.
-    fn told(&self) -> Vec<Option<Failure>> {
-        std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    fn write(&self, failure: Option<Failure>) -> Verdict {
-        let mut told = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        told.push(failure);
-        Verdict::Keep
-    }
-}
-
-impl Strategy for Scribe {
-    fn report_success(&self, _: BreakerState, _: Instant) -> Verdict {
-        self.write(None)
-    }
-
-    fn report_failure(&self, _: BreakerState, failure: Failure, _: Instant) -> Verdict {
-        self.write(Some(failure))
-    }
-
-    fn should_recover(&self, _: Duration) -> Recovery {
-        Recovery::Now
-    }
-}
-
-fn rig_with(scribe: &Scribe, max_size: usize) -> Rig {
-    Rig::new(|pool| pool.max_size(max_size).breaker(scribe.clone()))
-}
-
-async fn before_release(thing: &mut Thing) -> bool {
-    thing.pass(Call::BeforeRelease).await
-}
 
 #[tokio::test(start_paused = true)]
 async fn an_accepted_return_is_a_success() {
     let scribe = Scribe::default();
-    let rig = rig_with(&scribe, 2);
+    let rig = scribe.rig(2);
 
     let lease = rig.acquire().await;
-    assert!(scribe.told().is_empty(), "an open is not a return");
+    assert!(scribe.take_reports().is_empty(), "an open is not a return");
     drop(lease);
 
-    assert_eq!(scribe.told(), [None]);
+    assert_eq!(scribe.take_reports(), [None]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_return_that_needs_cleaning_is_a_success_once_it_is_clean() {
     let scribe = Scribe::default();
-    let rig = rig_with(&scribe, 1);
+    let rig = scribe.rig(1);
     rig.backend.once(Call::Clean, Gate::Slow(SECOND));
     let mut lease = rig.acquire().await;
     lease.dirty = true;
 
     drop(lease);
     settle().await;
-    assert!(scribe.told().is_empty(), "nobody knows yet");
+    assert!(
+        scribe.take_reports().is_empty(),
+        "the result is not known yet"
+    );
     advance(SECOND).await;
 
-    assert_eq!(scribe.told(), [None]);
+    assert_eq!(scribe.take_reports(), [None]);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_failed_open_is_told_as_such_once_each() {
+async fn each_failed_open_is_reported_once_as_such() {
     let scribe = Scribe::default();
     let rig = Rig::new(|pool| {
         pool.max_size(1)
@@ -88,24 +55,24 @@ async fn a_failed_open_is_told_as_such_once_each() {
     for gate in [Gate::Fail, Gate::Panic, Gate::Hang] {
         rig.backend.once(Call::Open, gate);
         assert!(rig.pool.acquire().await.is_err());
-        assert_eq!(scribe.told(), [Some(Failure::Open)], "{gate:?}");
+        assert_eq!(scribe.take_reports(), [Some(Failure::Open)], "{gate:?}");
     }
 
     rig.assert_full_service().await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_failed_check_is_told_as_such() {
+async fn a_failed_check_is_reported_as_such() {
     let scribe = Scribe::default();
-    let rig = rig_with(&scribe, 1);
+    let rig = scribe.rig(1);
 
     for gate in [Gate::Fail, Gate::Panic, Gate::Hang] {
         drop(rig.acquire().await);
         advance(10 * SECOND).await;
-        scribe.told();
+        scribe.take_reports();
         rig.backend.once(Call::Check, gate);
         let lease = rig.acquire().await;
-        assert_eq!(scribe.told(), [Some(Failure::Check)], "{gate:?}");
+        assert_eq!(scribe.take_reports(), [Some(Failure::Check)], "{gate:?}");
         drop(lease);
     }
 
@@ -120,12 +87,12 @@ async fn a_failed_heartbeat_is_a_failed_check() {
         pool.breaker(scribe.clone())
     });
     drop(rig.acquire().await);
-    scribe.told();
+    scribe.take_reports();
     rig.backend.once(Call::Check, Gate::Fail);
 
     tokio::time::sleep(2 * SECOND).await;
 
-    assert_eq!(scribe.told(), [Some(Failure::Check)]);
+    assert_eq!(scribe.take_reports(), [Some(Failure::Check)]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -141,11 +108,11 @@ async fn a_failed_check_on_return_refuses_the_return() {
     drop(rig.acquire().await);
     settle().await;
 
-    assert_eq!(scribe.told(), [Some(Failure::Return)]);
+    assert_eq!(scribe.take_reports(), [Some(Failure::Return)]);
 }
 
 #[tokio::test(start_paused = true)]
-async fn every_refused_return_is_told_as_such_once_each() {
+async fn each_refused_return_is_reported_once_as_such() {
     let scribe = Scribe::default();
     let rig = Rig::new(|pool| {
         let pool = pool.max_size(1).before_release(before_release);
@@ -168,16 +135,20 @@ async fn every_refused_return_is_told_as_such_once_each() {
         rig.backend.once(call, gate);
         drop(lease);
         advance(10 * SECOND).await;
-        assert_eq!(scribe.told(), [Some(Failure::Return)], "{call:?} {gate:?}");
+        assert_eq!(
+            scribe.take_reports(),
+            [Some(Failure::Return)],
+            "{call:?} {gate:?}"
+        );
     }
 
     rig.assert_full_service().await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_polite_return_is_told_the_same() {
+async fn an_awaited_release_is_reported_the_same() {
     let scribe = Scribe::default();
-    let rig = rig_with(&scribe, 1);
+    let rig = scribe.rig(1);
 
     Lease::release(rig.acquire().await).await;
     let mut lease = rig.acquire().await;
@@ -187,25 +158,25 @@ async fn a_polite_return_is_told_the_same() {
     lease.dirty = true;
     Lease::release(lease).await;
 
-    assert_eq!(scribe.told(), [None, Some(Failure::Return), None]);
+    assert_eq!(scribe.take_reports(), [None, Some(Failure::Return), None]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_discard_and_a_detach_are_neither_success_nor_failure() {
     let scribe = Scribe::default();
-    let rig = rig_with(&scribe, 1);
+    let rig = scribe.rig(1);
 
     Lease::discard(rig.acquire().await);
     drop(Lease::detach(rig.acquire().await));
     settle().await;
 
-    assert!(scribe.told().is_empty());
+    assert!(scribe.take_reports().is_empty());
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_broken_return_of_what_was_to_go_anyway_says_nothing_of_the_backend() {
+async fn a_broken_return_of_an_invalidated_resource_is_not_reported() {
     let scribe = Scribe::default();
-    let rig = rig_with(&scribe, 1);
+    let rig = scribe.rig(1);
     let mut lease = rig.acquire().await;
     rig.pool.invalidate();
 
@@ -213,5 +184,5 @@ async fn a_broken_return_of_what_was_to_go_anyway_says_nothing_of_the_backend() 
     drop(lease);
     settle().await;
 
-    assert_eq!(scribe.told(), []);
+    assert_eq!(scribe.take_reports(), []);
 }

@@ -1,9 +1,9 @@
-//! The built-in strategies, asked by themselves: when they trip, and how long until they try again.
+//! The built-in strategies by themselves: when they trip, and how long until they try again.
 
 use std::time::{Duration, Instant};
 
-use cenote::{
-    BreakerState, ConsecutiveFailures, Failure, FailureRate, Recovery, Strategy, Verdict,
+use cenote::breaker::{
+    BreakerState, ConsecutiveFailures, Failed, Failure, FailureRate, Recovery, Strategy, Verdict,
 };
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -19,17 +19,17 @@ fn noon() -> Instant {
 }
 
 fn fail(strategy: &dyn Strategy, state: BreakerState, at: Instant) -> Verdict {
-    strategy.report_failure(state, Failure::Open, at)
+    strategy.report_failure(state, &Failed::new(Failure::Open), at)
 }
 
-/// Fails `times` times while active, all at one moment, and answers with the last verdict.
+/// Reports `times` failures while active, all at one moment, and returns the last verdict.
 fn fail_times(strategy: &dyn Strategy, times: usize, at: Instant) -> Verdict {
     (0..times).fold(Verdict::Keep, |_, _| {
         fail(strategy, BreakerState::Active, at)
     })
 }
 
-/// How long from tripping until it recovers.
+/// Returns the time from tripping until it recovers.
 fn delay(strategy: &dyn Strategy) -> Duration {
     match strategy.should_recover(Duration::ZERO) {
         Recovery::After(delay) => delay,
@@ -37,7 +37,7 @@ fn delay(strategy: &dyn Strategy) -> Duration {
     }
 }
 
-/// Between half of `full` and `full`: where a jittered delay lies.
+/// Asserts that `delay` is between half of `full` and `full`, as a jittered delay is.
 #[track_caller]
 fn assert_jittered(delay: Duration, full: Duration) {
     assert!(
@@ -79,8 +79,8 @@ fn every_kind_of_failure_counts_in_a_row() {
     let strategy = ConsecutiveFailures::new(3);
     let at = noon();
 
-    let verdicts =
-        EVERY_FAILURE.map(|failure| strategy.report_failure(BreakerState::Active, failure, at));
+    let verdicts = EVERY_FAILURE
+        .map(|failure| strategy.report_failure(BreakerState::Active, &Failed::new(failure), at));
 
     assert_eq!(
         verdicts,
@@ -89,7 +89,7 @@ fn every_kind_of_failure_counts_in_a_row() {
 }
 
 #[test]
-fn a_success_in_between_starts_the_row_anew() {
+fn a_success_in_between_starts_the_count_again() {
     let strategy = ConsecutiveFailures::new(2);
     let at = noon();
     let _ = fail(&strategy, BreakerState::Active, at);
@@ -186,7 +186,7 @@ fn a_rate_needs_its_least_number_of_reports() {
 }
 
 #[test]
-fn what_is_older_than_the_window_does_not_count() {
+fn a_report_older_than_the_window_does_not_count() {
     let strategy = FailureRate::new(1.0, 10 * SECOND, 3);
     let at = noon();
     let _ = fail(&strategy, BreakerState::Active, at);
@@ -354,7 +354,7 @@ fn the_recovery_delay_is_short_again_after_a_success() {
 }
 
 #[test]
-fn it_recovers_when_the_delay_is_over_and_says_how_much_is_left_before() {
+fn a_strategy_recovers_when_the_delay_is_over_and_says_how_much_is_left_before() {
     let strategy = ConsecutiveFailures::new(1).recover_after(8 * SECOND, 8 * SECOND);
     let _ = fail(&strategy, BreakerState::Active, noon());
     let full = delay(&strategy);

@@ -1,85 +1,20 @@
-//! A strategy at work in a pool: what it is told and asked, when, and that its verdicts count.
+//! A strategy in a pool: which reports and questions it gets, when, and that its verdicts count.
 
-use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use cenote::{
-    AcquireError, BreakerState, ConsecutiveFailures, Failure, Recovery, Strategy, Verdict,
-};
+use cenote::AcquireError;
+use cenote::breaker::{Breaker, BreakerState, ConsecutiveFailures, Recovery, Verdict};
 use cenote_testkit::clock::{advance, settle};
 use cenote_testkit::{Call, Gate, Rig};
 
+use crate::support::scribe::{Method, Scribe};
+
 const SECOND: Duration = Duration::from_secs(1);
 
-/// Writes down what it is told and asked, and answers as the test wants.
-#[derive(Clone, Default)]
-struct Scribe(Arc<Mutex<Notes>>);
-
-#[derive(Default)]
-struct Notes {
-    told: Vec<(BreakerState, Option<Failure>)>,
-    asked: Vec<Duration>,
-    on_success: Option<Verdict>,
-    on_failure: Option<Verdict>,
-    recovery: Option<Recovery>,
-    panics: bool,
-}
-
-impl Scribe {
-    fn with<T>(&self, look: impl FnOnce(&mut Notes) -> T) -> T {
-        look(
-            &mut self
-                .0
-                .lock()
-                .unwrap_or_else(|poisoned| poisoned.into_inner()),
-        )
-    }
-
-    fn asked(&self) -> Vec<Duration> {
-        self.with(|notes| notes.asked.clone())
-    }
-
-    fn tell(&self, state: BreakerState, failure: Option<Failure>) -> Verdict {
-        let (verdict, panics) = self.with(|notes| {
-            notes.told.push((state, failure));
-            let verdict = match failure {
-                None => notes.on_success,
-                Some(_) => notes.on_failure,
-            };
-            (verdict.unwrap_or(Verdict::Keep), notes.panics)
-        });
-        assert!(!panics, "the strategy panicked");
-        verdict
-    }
-}
-
-impl Strategy for Scribe {
-    fn report_success(&self, state: BreakerState, _: Instant) -> Verdict {
-        self.tell(state, None)
-    }
-
-    fn report_failure(&self, state: BreakerState, failure: Failure, _: Instant) -> Verdict {
-        self.tell(state, Some(failure))
-    }
-
-    fn should_recover(&self, inactive_for: Duration) -> Recovery {
-        let (recovery, panics) = self.with(|notes| {
-            notes.asked.push(inactive_for);
-            (notes.recovery, notes.panics)
-        });
-        assert!(!panics, "the strategy panicked");
-        recovery.unwrap_or(Recovery::After(3600 * SECOND))
-    }
-}
-
-fn rig_with(scribe: &Scribe, max_size: usize) -> Rig {
-    Rig::new(|pool| pool.max_size(max_size).breaker(scribe.clone()))
-}
-
 #[tokio::test(start_paused = true)]
-async fn a_strategy_trips_it_and_those_who_wait_are_told() {
+async fn a_strategy_trips_the_breaker_and_waiters_are_told() {
     let scribe = Scribe::default();
-    let rig = rig_with(&scribe, 1);
+    let rig = scribe.rig(1);
     let mut held = rig.acquire().await;
     let waiting = rig.wait();
     scribe.with(|notes| notes.on_failure = Some(Verdict::Deactivate));
@@ -87,34 +22,31 @@ async fn a_strategy_trips_it_and_those_who_wait_are_told() {
     held.broken = true;
     drop(held);
 
-    assert_eq!(rig.pool.breaker_state(), BreakerState::Inactive);
-    assert!(matches!(
-        waiting.await,
-        Err(AcquireError::Unavailable { .. })
-    ));
+    assert_eq!(rig.pool.breaker().state(), BreakerState::Inactive);
+    assert!(matches!(waiting.await, Err(AcquireError::Unavailable(_))));
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_strategy_hears_of_every_return() {
     let scribe = Scribe::default();
-    let rig = rig_with(&scribe, 1);
+    let rig = scribe.rig(1);
 
     for _ in 0..5 {
         drop(rig.acquire().await);
     }
 
-    let told = scribe.with(|notes| notes.told.clone());
+    let told = scribe.with(|notes| notes.reports.clone());
     assert_eq!(told, [(BreakerState::Active, None); 5]);
 }
 
 #[tokio::test(start_paused = true)]
-async fn it_is_asked_when_it_becomes_inactive_and_again_exactly_when_it_wanted() {
+async fn a_strategy_is_asked_when_the_breaker_becomes_inactive_and_again_exactly_when_it_wanted() {
     let scribe = Scribe::default();
-    let rig = rig_with(&scribe, 1);
+    let rig = scribe.rig(1);
     drop(rig.acquire().await);
     scribe.with(|notes| notes.recovery = Some(Recovery::After(7 * SECOND)));
 
-    rig.pool.deactivate();
+    rig.pool.breaker().trip();
     advance(6 * SECOND).await;
     assert_eq!(scribe.asked(), [Duration::ZERO]);
     advance(SECOND + Duration::from_millis(1)).await;
@@ -123,26 +55,26 @@ async fn it_is_asked_when_it_becomes_inactive_and_again_exactly_when_it_wanted()
 
     let asked: Vec<_> = scribe.asked().iter().map(Duration::as_secs).collect();
     assert_eq!(asked, [0, 7, 14, 21, 28]);
-    assert_eq!(rig.pool.breaker_state(), BreakerState::Inactive);
+    assert_eq!(rig.pool.breaker().state(), BreakerState::Inactive);
 }
 
 #[tokio::test(start_paused = true)]
 async fn after_no_time_at_all_is_now() {
     let scribe = Scribe::default();
-    let rig = rig_with(&scribe, 1);
+    let rig = scribe.rig(1);
     drop(rig.acquire().await);
     scribe.with(|notes| notes.recovery = Some(Recovery::After(Duration::ZERO)));
 
-    rig.pool.deactivate();
+    rig.pool.breaker().trip();
     settle().await;
 
-    assert_eq!(rig.pool.breaker_state(), BreakerState::Recovering);
+    assert_eq!(rig.pool.breaker().state(), BreakerState::Recovering);
 }
 
 #[tokio::test(start_paused = true)]
 async fn whatever_a_strategy_does_is_observed() {
     let scribe = Scribe::default();
-    let rig = rig_with(&scribe, 1);
+    let rig = scribe.rig(1);
     scribe.with(|notes| {
         notes.on_failure = Some(Verdict::Deactivate);
         notes.on_success = Some(Verdict::Activate);
@@ -164,31 +96,31 @@ async fn whatever_a_strategy_does_is_observed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn it_is_not_asked_unless_it_is_inactive() {
+async fn a_strategy_is_not_asked_unless_the_breaker_is_inactive() {
     let scribe = Scribe::default();
-    let rig = rig_with(&scribe, 1);
+    let rig = scribe.rig(1);
     drop(rig.acquire().await);
     advance(100 * SECOND).await;
-    rig.pool.recover();
+    rig.pool.breaker().probe();
     advance(100 * SECOND).await;
 
     assert!(scribe.asked().is_empty());
 }
 
 #[tokio::test(start_paused = true)]
-async fn it_is_asked_while_upkeep_is_paused_and_nobody_comes() {
+async fn a_strategy_is_asked_while_upkeep_is_paused_and_no_caller_comes() {
     let scribe = Scribe::default();
-    let rig = rig_with(&scribe, 1);
+    let rig = scribe.rig(1);
     drop(rig.acquire().await);
     rig.pool.pause_upkeep();
     scribe.with(|notes| notes.recovery = Some(Recovery::After(7 * SECOND)));
-    rig.pool.deactivate();
+    rig.pool.breaker().trip();
     settle().await;
     scribe.with(|notes| notes.recovery = Some(Recovery::Now));
 
     tokio::time::sleep(8 * SECOND).await;
 
-    assert_eq!(rig.pool.breaker_state(), BreakerState::Recovering);
+    assert_eq!(rig.pool.breaker().state(), BreakerState::Recovering);
 }
 
 #[tokio::test(start_paused = true)]
@@ -197,14 +129,14 @@ async fn unavailable_says_how_long_until_the_strategy_is_asked_again() {
     let rig = Rig::new(|pool| pool.name("orders").breaker(scribe.clone()));
     drop(rig.acquire().await);
     scribe.with(|notes| notes.recovery = Some(Recovery::After(7 * SECOND)));
-    rig.pool.deactivate();
+    rig.pool.breaker().trip();
     advance(3 * SECOND).await;
 
     let refused = rig.pool.acquire().await.unwrap_err();
 
     assert!(matches!(
         refused,
-        AcquireError::Unavailable { retry_after: Some(after), .. } if after == 4 * SECOND
+        AcquireError::Unavailable(ref told) if told.retry_after == Some(4 * SECOND)
     ));
     assert_eq!(
         refused.to_string(),
@@ -213,21 +145,21 @@ async fn unavailable_says_how_long_until_the_strategy_is_asked_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn those_who_waited_are_not_told_to_come_back_at_once() {
+async fn waiters_are_not_told_to_come_back_at_once() {
     let scribe = Scribe::default();
-    let rig = rig_with(&scribe, 1);
+    let rig = scribe.rig(1);
     let held = rig.acquire().await;
     let pool = rig.pool.clone();
     let waiting = tokio::spawn(async move { pool.acquire().await.err() });
     settle().await;
 
-    rig.pool.deactivate();
+    rig.pool.breaker().trip();
 
     let told = [waiting.await.unwrap(), rig.pool.acquire().await.err()];
     for told in told {
         match told {
-            Some(AcquireError::Unavailable { retry_after, .. }) => {
-                assert_ne!(retry_after, Some(Duration::ZERO));
+            Some(AcquireError::Unavailable(told)) => {
+                assert_ne!(told.retry_after, Some(Duration::ZERO));
             }
             other => panic!("{other:?}"),
         }
@@ -236,17 +168,17 @@ async fn those_who_waited_are_not_told_to_come_back_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_good_probe_makes_it_active_and_serves_all_who_wait() {
+async fn a_good_probe_makes_the_breaker_active_and_serves_all_waiters() {
     let scribe = Scribe::default();
-    let rig = rig_with(&scribe, 4);
+    let rig = scribe.rig(4);
     scribe.with(|notes| notes.on_success = Some(Verdict::Activate));
-    rig.pool.recover();
+    rig.pool.breaker().probe();
     let probe = rig.acquire().await;
     let waiting: Vec<_> = (0..4).map(|_| rig.wait()).collect();
 
     drop(probe);
 
-    assert_eq!(rig.pool.breaker_state(), BreakerState::Active);
+    assert_eq!(rig.pool.breaker().state(), BreakerState::Active);
     let mut leases = Vec::new();
     for waiting in waiting {
         leases.push(waiting.await.unwrap());
@@ -255,23 +187,20 @@ async fn a_good_probe_makes_it_active_and_serves_all_who_wait() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_bad_probe_makes_it_inactive_again_and_tells_who_waits() {
+async fn a_bad_probe_makes_the_breaker_inactive_again_and_tells_the_waiters() {
     let scribe = Scribe::default();
-    let rig = rig_with(&scribe, 4);
+    let rig = scribe.rig(4);
     scribe.with(|notes| notes.on_failure = Some(Verdict::Deactivate));
-    rig.pool.recover();
+    rig.pool.breaker().probe();
     let mut probe = rig.acquire().await;
     let waiting: Vec<_> = (0..2).map(|_| rig.wait()).collect();
 
     probe.broken = true;
     drop(probe);
 
-    assert_eq!(rig.pool.breaker_state(), BreakerState::Inactive);
+    assert_eq!(rig.pool.breaker().state(), BreakerState::Inactive);
     for waiting in waiting {
-        assert!(matches!(
-            waiting.await,
-            Err(AcquireError::Unavailable { .. })
-        ));
+        assert!(matches!(waiting.await, Err(AcquireError::Unavailable(_))));
     }
     assert_eq!(rig.pool.status().in_use, 0);
     assert_eq!(scribe.asked().len(), 0);
@@ -280,16 +209,16 @@ async fn a_bad_probe_makes_it_inactive_again_and_tells_who_waits() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_probe_that_cannot_be_opened_makes_it_inactive_again() {
+async fn a_probe_that_cannot_be_opened_makes_the_breaker_inactive_again() {
     let strategy = ConsecutiveFailures::new(100).recover_after(SECOND, SECOND);
     let rig = Rig::new(|pool| pool.max_size(4).breaker(strategy));
     rig.backend.always(Call::Open, Gate::Fail);
-    rig.pool.recover();
+    rig.pool.breaker().probe();
 
     let refused = rig.pool.acquire().await;
 
     assert!(matches!(refused, Err(AcquireError::Open { .. })));
-    assert_eq!(rig.pool.breaker_state(), BreakerState::Inactive);
+    assert_eq!(rig.pool.breaker().state(), BreakerState::Inactive);
     assert_eq!(rig.backend.calls(Call::Open), 1);
 }
 
@@ -301,7 +230,7 @@ async fn a_backend_that_comes_back_is_used_again_by_itself() {
     for _ in 0..3 {
         assert!(rig.pool.acquire().await.is_err());
     }
-    assert_eq!(rig.pool.breaker_state(), BreakerState::Inactive);
+    assert_eq!(rig.pool.breaker().state(), BreakerState::Inactive);
     for _ in 0..50 {
         tokio::time::sleep(SECOND / 2).await;
         assert!(rig.pool.acquire().await.is_err());
@@ -313,15 +242,15 @@ async fn a_backend_that_comes_back_is_used_again_by_itself() {
     tokio::time::sleep(9 * SECOND).await;
     drop(rig.acquire().await);
 
-    assert_eq!(rig.pool.breaker_state(), BreakerState::Active);
+    assert_eq!(rig.pool.breaker().state(), BreakerState::Active);
     rig.assert_full_service().await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_strategy_that_panics_harms_nobody() {
+async fn a_strategy_that_panics_does_no_harm() {
     let scribe = Scribe::default();
-    let rig = rig_with(&scribe, 2);
-    scribe.with(|notes| notes.panics = true);
+    let rig = scribe.rig(2);
+    scribe.with(|notes| notes.panics_in = Method::ALL);
     rig.backend.once(Call::Open, Gate::Fail);
 
     assert!(rig.pool.acquire().await.is_err());
@@ -329,59 +258,55 @@ async fn a_strategy_that_panics_harms_nobody() {
     drop(rig.acquire().await);
     lease.broken = true;
     drop(lease);
-    assert_eq!(rig.pool.breaker_state(), BreakerState::Active);
-    rig.pool.deactivate();
+    assert_eq!(rig.pool.breaker().state(), BreakerState::Active);
+    rig.pool.breaker().trip();
     tokio::time::sleep(Duration::from_millis(2_500)).await;
 
     let asked: Vec<_> = scribe.asked().iter().map(Duration::as_secs).collect();
     assert_eq!(asked, [0, 1, 2], "asked again in a second");
-    assert_eq!(rig.pool.breaker_state(), BreakerState::Inactive);
-    rig.pool.activate();
+    assert_eq!(rig.pool.breaker().state(), BreakerState::Inactive);
+    rig.pool.breaker().reset();
     rig.assert_full_service().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_answer_beyond_the_end_of_time_is_never() {
     let scribe = Scribe::default();
-    let rig = rig_with(&scribe, 1);
+    let rig = scribe.rig(1);
     scribe.with(|notes| notes.recovery = Some(Recovery::After(Duration::MAX)));
     drop(rig.acquire().await);
 
-    rig.pool.deactivate();
+    rig.pool.breaker().trip();
     tokio::time::sleep(3600 * SECOND).await;
 
     assert_eq!(scribe.asked().len(), 1);
-    rig.pool.activate();
+    rig.pool.breaker().reset();
     rig.assert_full_service().await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn it_is_told_the_state_in_which_it_happened() {
+async fn a_strategy_is_told_the_state_at_the_time_of_the_report() {
     let scribe = Scribe::default();
-    let rig = rig_with(&scribe, 3);
+    let rig = scribe.rig(3);
     let leases = [
         rig.acquire().await,
         rig.acquire().await,
         rig.acquire().await,
     ];
-    let set = [
-        cenote::Pool::activate as fn(&_),
-        cenote::Pool::deactivate,
-        cenote::Pool::recover,
-    ];
+    let set = [Breaker::reset as fn(&_), Breaker::trip, Breaker::probe];
 
     for (lease, set) in leases.into_iter().zip(set) {
-        set(&rig.pool);
+        set(&rig.pool.breaker());
         drop(lease);
     }
-    let told_of_recovery = scribe.with(|notes| notes.told.len()) == 3;
+    let told_of_recovery = scribe.with(|notes| notes.reports.len()) == 3;
     drop(rig.acquire().await);
 
     assert!(
         !told_of_recovery,
         "what was lent before says nothing about now"
     );
-    let states: Vec<_> = scribe.with(|notes| notes.told.iter().map(|told| told.0).collect());
+    let states: Vec<_> = scribe.with(|notes| notes.reports.iter().map(|told| told.0).collect());
     assert_eq!(
         states,
         [

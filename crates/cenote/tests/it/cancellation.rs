@@ -1,4 +1,5 @@
-//! Any future of the pool may be dropped at any await: what it was about to get goes to the next, and nobody waits for ever.
+//! Any future of the pool may be dropped at any await: its grant goes to the next waiter, and no
+//! caller waits for ever.
 
 use std::future::Future;
 use std::pin::pin;
@@ -10,13 +11,14 @@ use std::time::Duration;
 use cenote::Lease;
 use cenote_testkit::clock::settle;
 use cenote_testkit::{Call, Gate, Rig};
-use tokio::runtime;
 use tokio::time::{sleep, timeout};
+
+use crate::support::runtimes::{single, with_workers};
 
 /// Longer than any test here takes, on any machine.
 const LONG: Duration = Duration::from_secs(60);
 
-/// Counts how often it was woken.
+/// Counts its wake-ups.
 #[derive(Default)]
 struct Bell(AtomicUsize);
 
@@ -81,7 +83,7 @@ async fn the_last_waiter_dropped_between_granted_and_woken_leaves_its_resource_i
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_losers_of_a_select_over_several_acquires_give_back_what_they_got() {
+async fn the_losers_of_a_select_over_several_acquires_give_their_grants_back() {
     let rig = Rig::with_max_size(2);
     let held = [rig.acquire().await, rig.acquire().await];
     let releasing = async {
@@ -122,7 +124,7 @@ async fn a_join_over_more_acquires_than_slots_is_served_in_order_within_one_task
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_future_that_is_never_polled_takes_no_place_in_line() {
+async fn a_future_that_is_never_polled_takes_no_place_in_the_queue() {
     let rig = Rig::with_max_size(1);
     let held = rig.acquire().await;
 
@@ -141,7 +143,7 @@ async fn a_future_that_is_never_polled_takes_no_place_in_line() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_waiter_that_is_no_longer_polled_holds_up_nobody_but_itself() {
+async fn a_waiter_that_is_no_longer_polled_holds_up_only_itself() {
     let rig = Rig::with_max_size(2);
     let held = [rig.acquire().await, rig.acquire().await];
     let forgotten = rig.wait();
@@ -154,7 +156,7 @@ async fn a_waiter_that_is_no_longer_polled_holds_up_nobody_but_itself() {
     }
 
     let served = timeout(Duration::from_secs(1), other).await;
-    assert!(served.expect("held up by somebody else").unwrap());
+    assert!(served.expect("held up by another waiter").unwrap());
     drop(forgotten);
     rig.assert_full_service().await;
 }
@@ -175,16 +177,12 @@ async fn a_waiter_that_moves_to_another_task_is_woken_there() {
 #[test]
 fn a_runtime_dropped_with_hundreds_of_waiters_leaves_a_pool_that_serves_the_next_runtime() {
     let rig = Arc::new(Rig::with_max_size(8));
-    let first = runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_time()
-        .build()
-        .unwrap();
+    let first = with_workers(2);
     first.block_on(async {
         for _ in 0..400 {
             let rig = Arc::clone(&rig);
             tokio::spawn(async move {
-                let _lease = rig.pool.acquire_timeout(None).await.unwrap();
+                let _lease = rig.pool.acquire_within(None).await.unwrap();
                 std::future::pending::<()>().await;
             });
         }
@@ -197,10 +195,7 @@ fn a_runtime_dropped_with_hundreds_of_waiters_leaves_a_pool_that_serves_the_next
 
     let status = rig.pool.status();
     assert_eq!((status.in_use, status.waiting), (0, 0), "{status:#?}");
-    let second = runtime::Builder::new_current_thread()
-        .enable_time()
-        .build()
-        .unwrap();
+    let second = single();
     second.block_on(async {
         let served = timeout(LONG, rig.assert_full_service());
         served.await.expect("the pool is stuck");
@@ -211,22 +206,16 @@ fn a_runtime_dropped_with_hundreds_of_waiters_leaves_a_pool_that_serves_the_next
 fn a_runtime_dropped_in_the_middle_of_an_open_does_not_strand_a_waiter_elsewhere() {
     let rig = Rig::with_max_size(1);
     rig.backend.once(Call::Open, Gate::Hang);
-    let first = runtime::Builder::new_current_thread()
-        .enable_time()
-        .build()
-        .unwrap();
+    let first = single();
     let gave_up = first.block_on(async {
         let limit = Duration::from_millis(5);
         timeout(limit, rig.pool.acquire()).await
     });
     assert!(gave_up.is_err() && rig.pool.status().opening == 1);
-    let second = runtime::Builder::new_current_thread()
-        .enable_time()
-        .build()
-        .unwrap();
+    let second = single();
 
     let served = second.block_on(async {
-        let mut waiting = pin!(rig.pool.acquire_timeout(LONG));
+        let mut waiting = pin!(rig.pool.acquire_within(LONG));
         let mut first = Some(first);
         std::future::poll_fn(|context| {
             let poll = waiting.as_mut().poll(context);

@@ -1,5 +1,5 @@
-//! A storm of cancellations on a real multi-thread runtime: many tasks drop their futures at any await, and nothing leaks, nobody waits
-//! for ever, and nothing needless is opened.
+//! A storm of cancellations on a real multi-thread runtime: many tasks drop their futures at any
+//! await. Nothing leaks, no caller waits for ever, and nothing needless is opened.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -32,10 +32,11 @@ impl Dice {
     }
 }
 
-/// What a task in the storm does with a lease that it got after all.
+/// What a task in the storm does with a lease.
 type Use = fn(&mut Dice, Lease<GatedManager>);
 
-/// `TASKS` tasks acquire `rounds` times each, and are dropped at random points. Answers with how many leases they got.
+/// `TASKS` tasks acquire `rounds` times each, and are dropped at random points. Returns how many
+/// leases they got.
 async fn storm(rig: &Arc<Rig>, rounds: usize, use_it: Use) -> usize {
     let served = Arc::new(AtomicUsize::new(0));
     let mut tasks = JoinSet::new();
@@ -52,7 +53,7 @@ async fn storm(rig: &Arc<Rig>, rounds: usize, use_it: Use) -> usize {
         });
     }
     let ended = timeout(LONG, tasks.join_all()).await;
-    ended.expect("somebody waits for ever");
+    ended.expect("a caller waits for ever");
     served.load(Ordering::Relaxed)
 }
 
@@ -61,7 +62,7 @@ async fn acquire_somehow(
     rig: &Rig,
     dice: &mut Dice,
 ) -> Option<Result<Lease<GatedManager>, AcquireError<Fault>>> {
-    let acquiring = rig.pool.acquire_timeout(LONG);
+    let acquiring = rig.pool.acquire_within(LONG);
     let chance = dice.below(51);
     match dice.below(4) {
         0 => timeout(Duration::from_micros(chance), acquiring).await.ok(),
@@ -81,12 +82,12 @@ async fn yields(times: u64) {
     }
 }
 
-/// After a storm: nothing is out, nobody waits, and all slots can be had.
+/// Asserts that after a storm nothing is out, no caller waits, and all slots can be used.
 async fn assert_calm(rig: &Rig) {
     let status = rig.pool.status();
     assert_eq!((status.in_use, status.waiting), (0, 0), "{status:#?}");
     assert_eq!(status.acquired, status.released, "{status:#?}");
-    assert_eq!(status.timed_out, 0, "somebody was stuck");
+    assert_eq!(status.timed_out, 0, "a caller was stuck");
     rig.assert_full_service().await;
     assert!(rig.backend.peak() <= SLOTS);
 }
@@ -100,7 +101,7 @@ async fn a_storm_of_cancelled_acquires_loses_no_slot_and_opens_nothing_needless(
     assert!(served > 5_000, "only {served} were served");
     let status = rig.pool.status();
     assert!(status.opened <= SLOTS as u64, "{status:#?}");
-    assert_eq!(status.closed.total(), 0, "something healthy was destroyed");
+    assert_eq!(status.closes.total(), 0, "something healthy was destroyed");
     assert_calm(&rig).await;
     assert_eq!(rig.pool.status().opened, SLOTS as u64);
 }
@@ -125,7 +126,8 @@ async fn a_storm_while_opens_take_a_while_and_much_is_discarded_loses_no_slot() 
         "{status:#?}"
     );
     assert_eq!((status.in_use, status.waiting, status.timed_out), (0, 0, 0));
-    // What is detached lives on for a moment outside the pool, so the backend's peak says nothing here.
+    // Detached resources live on for a moment outside the pool, so the peak of the backend says
+    // nothing here.
     assert_all_can_be_had(&rig).await;
 }
 
@@ -135,7 +137,7 @@ async fn assert_all_can_be_had(rig: &Rig) {
     for _ in 0..SLOTS {
         leases.push(
             rig.pool
-                .acquire_timeout(LONG)
+                .acquire_within(LONG)
                 .await
                 .expect("a slot was lost"),
         );
@@ -165,7 +167,7 @@ async fn a_storm_of_dirty_and_broken_returns_loses_no_slot() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_storm_of_polite_returns_that_are_cut_loses_no_slot() {
+async fn a_storm_of_cancelled_releases_loses_no_slot() {
     let rig = Arc::new(Rig::with_max_size(SLOTS));
     let mut tasks = JoinSet::new();
     for task in 0..TASKS {
@@ -173,7 +175,7 @@ async fn a_storm_of_polite_returns_that_are_cut_loses_no_slot() {
         tasks.spawn(async move {
             let mut dice = Dice::new(task);
             for _ in 0..40 {
-                let mut lease = rig.pool.acquire_timeout(LONG).await.unwrap();
+                let mut lease = rig.pool.acquire_within(LONG).await.unwrap();
                 assert!(!lease.dirty, "lent although dirty");
                 lease.dirty = true;
                 cut(dice.below(4) as usize, Lease::release(lease)).await;
@@ -183,7 +185,7 @@ async fn a_storm_of_polite_returns_that_are_cut_loses_no_slot() {
 
     let ended = timeout(LONG, tasks.join_all()).await;
 
-    ended.expect("somebody waits for ever");
+    ended.expect("a caller waits for ever");
     assert_eq!(rig.pool.status().opened, SLOTS as u64);
     sleep(Duration::from_millis(20)).await;
     assert_calm(&rig).await;
@@ -198,7 +200,7 @@ async fn a_storm_of_aborted_tasks_that_hold_or_wait_loses_no_slot() {
             .map(|_| {
                 let rig = Arc::clone(&rig);
                 tokio::spawn(async move {
-                    let _lease = rig.pool.acquire_timeout(LONG).await.unwrap();
+                    let _lease = rig.pool.acquire_within(LONG).await.unwrap();
                     std::future::pending::<()>().await;
                 })
             })
@@ -211,5 +213,5 @@ async fn a_storm_of_aborted_tasks_that_hold_or_wait_loses_no_slot() {
     }
 
     assert_calm(&rig).await;
-    assert_eq!(rig.pool.status().closed.total(), 0);
+    assert_eq!(rig.pool.status().closes.total(), 0);
 }

@@ -1,26 +1,29 @@
-//! `max_size` holds, whatever races: the backend never has more resources, living or being opened.
+//! `max_size` holds in every race: the backend never has more resources, alive or being opened.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use cenote::{AcquireError, Lease, OnOpenError, Reason};
+use cenote::config::OnOpenError;
+use cenote::{AcquireError, CloseReason, Lease};
 use cenote_testkit::clock::{advance, settle};
 use cenote_testkit::{Call, Gate, GatedManager, GatedPool, Rig};
 use fastrand::Rng;
+
+use crate::support::rigs::hold;
 
 const MS: Duration = Duration::from_millis(1);
 const US: Duration = Duration::from_micros(1);
 const SECOND: Duration = Duration::from_secs(1);
 
-/// How many tasks storm a pool.
+/// The number of tasks in a storm.
 const TASKS: u64 = 12;
 
-/// What the tasks of a storm share.
+/// The state that the tasks of a storm share.
 struct Storm {
     rig: Rig,
     over: AtomicBool,
-    /// Detached things that still live, and how many may at once.
+    /// Detached resources that are still alive, and how many may be at once.
     detached: AtomicUsize,
     most_detached: usize,
 }
@@ -35,7 +38,7 @@ impl Storm {
         })
     }
 
-    /// Lets many tasks loose on the pool, and `beside` on it too, until the time is over.
+    /// Runs many tasks on the pool, and calls `beside` meanwhile, until the time is over.
     async fn rage(self: &Arc<Self>, beside: impl Fn(&GatedPool, &mut Rng) + Send + 'static) {
         let seed = fastrand::u64(..);
         println!("seed {seed}");
@@ -65,7 +68,7 @@ impl Storm {
         while !self.over.load(Ordering::Relaxed) {
             let acquired = if rng.u8(..) < 128 {
                 let limit = rng.u32(0..=2) * US;
-                self.rig.pool.acquire_timeout(limit).await
+                self.rig.pool.acquire_within(limit).await
             } else {
                 self.rig.pool.acquire().await
             };
@@ -114,18 +117,15 @@ impl Storm {
         assert_eq!(status.total, parts, "{status:?}");
     }
 
-    /// The cap was kept, and nothing was lost.
+    /// Asserts that the cap was kept and nothing was lost.
     async fn assert_over(&self, cap: usize) {
         let peak = self.rig.backend.peak();
         assert!(peak <= cap + self.most_detached, "{peak} at once, of {cap}");
-        let mut leases = Vec::new();
-        for _ in 0..self.rig.pool.status().max_size {
-            leases.push(self.rig.acquire().await);
-        }
+        let leases = hold(&self.rig, self.rig.pool.status().max_size).await;
         let status = self.rig.pool.status();
         assert_eq!((status.in_use, status.waiting), (leases.len(), 0));
         assert_eq!(self.rig.backend.alive(), leases.len());
-        let gone = status.closed.total() + status.detached;
+        let gone = status.closes.total() + status.detached;
         assert_eq!(status.opened - gone, status.in_use as u64);
     }
 }
@@ -195,7 +195,7 @@ async fn max_size_holds_while_opening_fails_and_is_tried_again() {
     storm.assert_over(3).await;
 }
 
-/// Callers that come and go at random, in virtual time, and break this part of what they had.
+/// Callers that come and go at random, in virtual time, and break this fraction of their leases.
 async fn bustle(rig: &Rig, seed: u64, broken: f64, lasting: Duration) {
     let mut tasks = Vec::new();
     for nth in 0..6 {
@@ -203,7 +203,7 @@ async fn bustle(rig: &Rig, seed: u64, broken: f64, lasting: Duration) {
         let mut rng = Rng::with_seed(seed + nth);
         tasks.push(tokio::spawn(async move {
             loop {
-                let Ok(mut lease) = pool.acquire_timeout(rng.u32(0..300) * MS).await else {
+                let Ok(mut lease) = pool.acquire_within(rng.u32(0..300) * MS).await else {
                     continue;
                 };
                 tokio::time::sleep(rng.u32(0..200) * MS).await;
@@ -258,7 +258,7 @@ async fn max_size_holds_during_the_heartbeat() {
         bustle(&rig, seed, 0.25, 20 * SECOND).await;
         advance(10 * SECOND).await;
 
-        assert!(rig.pool.status().closed.by(Reason::FailedCheck) > 10);
+        assert!(rig.pool.status().closes.by(CloseReason::FailedCheck) > 10);
         rig.assert_full_service().await;
     }
 }
@@ -273,7 +273,7 @@ async fn max_size_holds_when_replacements_are_opened_before_the_old_are_closed()
 
         bustle(&rig, 7, 0.0, 30 * SECOND).await;
 
-        assert!(rig.pool.status().closed.by(Reason::Lifetime) > 10);
+        assert!(rig.pool.status().closes.by(CloseReason::Lifetime) > 10);
         assert!(rig.backend.peak() <= max_size);
         rig.assert_full_service().await;
     }
@@ -306,17 +306,14 @@ async fn a_close_that_hangs_gives_its_room_back_in_the_end() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_pool_that_shrank_opens_nothing_until_enough_came_home() {
+async fn a_pool_that_shrank_opens_nothing_until_enough_leases_are_returned() {
     let rig = Rig::with_max_size(4);
-    let mut leases = Vec::new();
-    for _ in 0..4 {
-        leases.push(rig.acquire().await);
-    }
+    let mut leases = hold(&rig, 4).await;
 
     rig.pool.resize(2).unwrap();
     for left in [3, 2] {
         Lease::discard(leases.pop().unwrap());
-        let told = rig.pool.acquire_timeout(10 * MS).await;
+        let told = rig.pool.acquire_within(10 * MS).await;
         assert!(matches!(told, Err(AcquireError::TimedOut(_))));
         assert_eq!((rig.backend.alive(), rig.pool.status().total), (left, left));
     }

@@ -1,15 +1,15 @@
-//! Closing: everybody who waits is told at once, and whatever is open is closed, once, by the manager.
+//! Closing: every waiter is told at once, and every open resource is closed, once, by the manager.
 
 use std::time::Duration;
 
-use cenote::{AcquireError, Lease, Reason};
+use cenote::{AcquireError, CloseReason, Lease};
 use cenote_testkit::clock::{advance, settle};
 use cenote_testkit::{Call, Gate, Rig, Waiting};
 
 const MS: Duration = Duration::from_millis(1);
 const SECOND: Duration = Duration::from_secs(1);
 
-/// Is it told `Closed`, now?
+/// Returns whether the waiter is told `Closed` now.
 async fn is_told(mut waiting: Waiting) -> bool {
     waiting.is_served() && matches!(waiting.await, Err(AcquireError::Closed { .. }))
 }
@@ -24,7 +24,7 @@ fn assert_gone(rig: &Rig, count: usize) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn everybody_who_waits_is_told_at_once() {
+async fn every_waiter_is_told_at_once() {
     let rig = Rig::with_max_size(1);
     let held = rig.acquire().await;
     let waiting = [rig.wait(), rig.wait(), rig.wait()];
@@ -56,7 +56,7 @@ async fn a_task_that_waits_is_woken_to_be_told() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_who_was_granted_something_and_has_not_taken_it_is_told_too() {
+async fn a_waiter_with_an_untaken_grant_is_told_too() {
     let rig = Rig::with_max_size(1);
     let held = rig.acquire().await;
     let waiting = rig.wait();
@@ -72,7 +72,7 @@ async fn one_who_was_granted_something_and_has_not_taken_it_is_told_too() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn those_who_wait_are_told_while_an_open_hangs() {
+async fn waiters_are_told_while_an_open_hangs() {
     let rig = Rig::with_max_size(2);
     rig.backend.always(Call::Open, Gate::Hang);
     let waiting = [rig.wait(), rig.wait()];
@@ -88,7 +88,7 @@ async fn those_who_wait_are_told_while_an_open_hangs() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn those_who_wait_are_told_while_the_pool_is_suspended() {
+async fn waiters_are_told_while_the_pool_is_suspended() {
     let rig = Rig::with_max_size(1);
     drop(rig.acquire().await);
     rig.pool.suspend();
@@ -119,7 +119,7 @@ async fn nothing_is_lent_after_the_close() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_idle_is_closed_by_the_manager() {
+async fn idle_resources_are_closed_by_the_manager() {
     let rig = Rig::with_max_size(3);
     drop((
         rig.acquire().await,
@@ -131,11 +131,11 @@ async fn what_is_idle_is_closed_by_the_manager() {
     settle().await;
 
     assert_gone(&rig, 3);
-    assert_eq!(rig.pool.status().closed.by(Reason::PoolClosed), 3);
+    assert_eq!(rig.pool.status().closes.by(CloseReason::PoolClosed), 3);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_lease_goes_on_and_is_closed_when_it_comes_home() {
+async fn a_lease_goes_on_and_its_resource_is_closed_on_return() {
     let rig = Rig::with_max_size(2);
     let held = rig.acquire().await;
 
@@ -151,7 +151,7 @@ async fn a_lease_goes_on_and_is_closed_when_it_comes_home() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_dirty_lease_that_comes_home_is_not_cleaned_any_more() {
+async fn a_dirty_resource_that_is_returned_is_not_cleaned_any_more() {
     let rig = Rig::with_max_size(1);
     let mut held = rig.acquire().await;
     held.dirty = true;
@@ -165,7 +165,7 @@ async fn a_dirty_lease_that_comes_home_is_not_cleaned_any_more() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_lease_that_is_released_politely_is_closed_when_that_ends() {
+async fn an_awaited_release_ends_when_the_resource_is_closed() {
     let rig = Rig::with_max_size(1);
     let held = rig.acquire().await;
     rig.pool.close();
@@ -207,7 +207,7 @@ async fn an_open_that_completes_after_the_close_is_closed_exactly_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_open_that_nobody_has_begun_is_not_begun() {
+async fn an_open_that_has_not_begun_is_not_begun() {
     let rig = Rig::with_max_size(1);
     let waiting = rig.wait();
 
@@ -220,7 +220,7 @@ async fn an_open_that_nobody_has_begun_is_not_begun() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_that_is_being_checked_is_closed_when_the_check_ends() {
+async fn a_resource_under_check_is_closed_when_the_check_ends() {
     let rig = Rig::with_max_size(1);
     drop(rig.acquire().await);
     advance(SECOND * 10).await;
@@ -240,7 +240,7 @@ async fn one_that_is_being_checked_is_closed_when_the_check_ends() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_that_is_being_cleaned_is_closed_when_the_clean_ends() {
+async fn a_resource_under_cleaning_is_closed_when_the_cleaning_ends() {
     let rig = Rig::with_max_size(1);
     let mut lease = rig.acquire().await;
     lease.dirty = true;

@@ -1,18 +1,19 @@
-//! Closing and waiting for it: `close_within` ends when all is home, or at its limit, and says who is still out. And closing without a
-//! runtime, and by dropping the last handle.
+//! Closing and waiting for it: `close_within` ends when all leases are returned, or at its limit,
+//! and names the leases still out. Also closing without a runtime, and by dropping the last handle.
 
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use cenote::{AcquireError, Lease, Pool, Reason};
+use cenote::{AcquireError, CloseReason, Lease, Pool};
 use cenote_testkit::clock::{advance, eventually, settle};
 use cenote_testkit::{Backend, Call, Gate, GatedManager, Rig, cut};
 
 const MS: Duration = Duration::from_millis(1);
 const SECOND: Duration = Duration::from_secs(1);
 
-/// Closes within `limit` in a task of its own: the numbers of the resources that were still out.
+/// Closes within `limit` in a task of its own, which returns the ids of the resources that were
+/// still out.
 fn close_within(rig: &Rig, limit: Duration) -> tokio::task::JoinHandle<Vec<u64>> {
     let pool = rig.pool.clone();
     tokio::spawn(async move {
@@ -22,7 +23,7 @@ fn close_within(rig: &Rig, limit: Duration) -> tokio::task::JoinHandle<Vec<u64>>
 }
 
 #[tokio::test(start_paused = true)]
-async fn it_ends_as_soon_as_the_last_lease_is_home_and_closed() {
+async fn it_ends_as_soon_as_the_last_lease_is_returned_and_closed() {
     let rig = Rig::with_max_size(2);
     let (first, second) = (rig.acquire().await, rig.acquire().await);
     rig.backend.always(Call::Close, Gate::Slow(SECOND));
@@ -44,13 +45,13 @@ async fn it_ends_as_soon_as_the_last_lease_is_home_and_closed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn it_ends_at_its_limit_and_says_who_is_still_out_and_since_where() {
+async fn it_ends_at_its_limit_and_names_the_leases_still_out_with_their_call_sites() {
     let rig = Rig::with_max_size(2);
-    let home = rig.acquire().await;
+    let returned = rig.acquire().await;
     let line = line!() + 1;
     let held = rig.acquire().await;
     Lease::label(&held, "the night shift");
-    drop(home);
+    drop(returned);
 
     let holders = rig.pool.close_within(SECOND * 3).await.leases;
 
@@ -66,7 +67,7 @@ async fn it_ends_at_its_limit_and_says_who_is_still_out_and_since_where() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn it_does_not_end_before_its_limit_while_somebody_is_out() {
+async fn it_does_not_end_before_its_limit_while_a_lease_is_out() {
     let rig = Rig::with_max_size(1);
     let held = rig.acquire().await;
     let closing = close_within(&rig, SECOND * 7);
@@ -118,7 +119,7 @@ async fn an_unused_pool_is_closed_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn those_who_wait_are_told_by_the_first_poll() {
+async fn waiters_are_told_by_the_first_poll() {
     let rig = Rig::with_max_size(1);
     let held = rig.acquire().await;
     let waiting = rig.wait();
@@ -179,7 +180,7 @@ async fn it_waits_for_an_open_on_its_way_and_for_its_close() {
 async fn it_does_not_wait_for_the_back_off_of_an_open_that_failed() {
     let rig = Rig::new(|pool| {
         pool.max_size(1)
-            .on_open_error(cenote::OnOpenError::Retry)
+            .on_open_error(cenote::config::OnOpenError::Retry)
             .acquire_timeout(None)
     });
     rig.backend.always(Call::Open, Gate::Fail);
@@ -239,7 +240,7 @@ async fn a_thread_without_a_runtime_can_close() {
         (rig.backend.alive(), rig.backend.calls(Call::Close)),
         (0, 2)
     );
-    assert_eq!(rig.pool.status().closed.by(Reason::PoolClosed), 2);
+    assert_eq!(rig.pool.status().closes.by(CloseReason::PoolClosed), 2);
 }
 
 #[test]
@@ -286,7 +287,7 @@ async fn dropping_the_last_handle_closes() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_lease_outlives_the_last_handle_and_is_closed_when_it_comes_home() {
+async fn a_lease_outlives_the_last_handle_and_its_resource_is_closed_on_return() {
     let rig = Rig::with_max_size(1);
     let held = rig.acquire().await;
     let Rig { pool, backend, .. } = rig;
@@ -316,7 +317,7 @@ async fn a_close_that_is_not_done_in_time_is_no_success() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_out_is_not_counted_as_unfinished() {
+async fn a_lease_still_out_is_not_counted_as_unfinished() {
     let rig = Rig::with_max_size(3);
     let held = (rig.acquire().await, rig.acquire().await);
     drop(rig.acquire().await);

@@ -1,9 +1,11 @@
-//! Configuration from a file: humane durations, and errors that say what was wrong and what is expected.
+//! Configuration from a file: durations as people write them, and errors that name the wrong value
+//! and the expected ones.
 #![cfg(feature = "serde")]
 
 use std::time::Duration;
 
-use cenote::{Config, IdleOrder, Nested, OnOpenError, Pool, WarmUp};
+use cenote::config::{IdleOrder, Nested, OnOpenError, WarmUp};
+use cenote::{Config, Pool};
 
 const REQUIRED: [&str; 5] = [
     "check_timeout",
@@ -13,7 +15,7 @@ const REQUIRED: [&str; 5] = [
     "stuck_after",
 ];
 
-/// The message of a TOML line that is to be refused.
+/// Returns the message of a TOML line that must be refused.
 #[track_caller]
 fn toml_error(line: &str) -> String {
     match toml::from_str::<Config>(line) {
@@ -22,7 +24,7 @@ fn toml_error(line: &str) -> String {
     }
 }
 
-/// The same for a JSON object.
+/// Returns the message of a JSON object that must be refused.
 #[track_caller]
 fn json_error(object: &str) -> String {
     match serde_json::from_str::<Config>(object) {
@@ -110,6 +112,17 @@ fn off_is_none_for_every_duration_that_may_be_off() {
 }
 
 #[test]
+fn off_is_none_for_every_number_that_may_be_off() {
+    let config: Config = toml::from_str("max_uses = \"off\"\nmax_waiters = \"off\"").unwrap();
+
+    assert_eq!((config.max_uses, config.max_waiters), (None, None));
+    let text: Config = serde_json::from_str(r#"{ "max_uses": "7", "max_waiters": 0 }"#).unwrap();
+    assert_eq!((text.max_uses, text.max_waiters), (Some(7), Some(0)));
+    let message = toml_error("max_size = \"off\"");
+    assert_says(&message, &["max_size", "\"off\""]);
+}
+
+#[test]
 fn null_is_none_where_none_is_allowed() {
     let config: Config = serde_json::from_str(
         r#"{ "name": null, "acquire_timeout": null, "max_uses": null, "max_waiters": null }"#,
@@ -161,18 +174,14 @@ fn an_unknown_field_is_refused_by_name_with_those_that_exist() {
 #[test]
 fn a_wrong_word_is_refused_with_those_that_are_allowed() {
     for (line, allowed) in [
-        (
-            "on_open_error = \"ignore\"",
-            ["`fail`", "`retry`"].as_slice(),
-        ),
-        ("idle_order = \"ignore\"", &["`hot`", "`oldest`"]),
-        ("nested = \"ignore\"", &["`allow`", "`report`", "`deny`"]),
-        ("warm_up = \"ignore\"", &["`required`", "`best_effort`"]),
+        ("on_open_error = \"ignore\"", r#"["fail", "retry"]"#),
+        ("idle_order = \"ignore\"", r#"["hot", "oldest"]"#),
+        ("nested = \"ignore\"", r#"["allow", "report", "deny"]"#),
+        ("warm_up = \"ignore\"", r#"["required", "best_effort"]"#),
     ] {
         let message = toml_error(line);
 
-        assert_says(&message, &["unknown variant", "ignore", line]);
-        assert_says(&message, allowed);
+        assert_says(&message, &["\"ignore\"", line, allowed]);
     }
 }
 
@@ -180,7 +189,7 @@ fn a_wrong_word_is_refused_with_those_that_are_allowed() {
 fn a_wrong_word_is_refused_in_json_too() {
     let message = json_error(r#"{ "nested": "Deny" }"#);
 
-    assert_says(&message, &["`Deny`", "`allow`", "`report`", "`deny`"]);
+    assert_says(&message, &["\"Deny\"", r#"["allow", "report", "deny"]"#]);
 }
 
 #[test]
@@ -240,7 +249,7 @@ fn negative_numbers_are_refused_by_value() {
         &["acquire_timeout", "-5", "a duration with its unit"],
     );
     assert_says(&size, &["max_size", "-1", "expected usize"]);
-    assert_says(&uses, &["-1", "expected u64"]);
+    assert_says(&uses, &["-1", "expected a whole number, or \"off\""]);
 }
 
 #[test]
@@ -268,7 +277,7 @@ fn a_duration_that_cannot_be_off_does_not_offer_it() {
 }
 
 #[test]
-fn a_choice_is_a_word_and_the_words_are_told() {
+fn a_choice_is_a_word_and_the_error_lists_the_words() {
     for value in ["0", "true", "{}", "{ fail = 1 }", "[\"fail\"]"] {
         let message = toml_error(&format!("on_open_error = {value}"));
 
@@ -284,15 +293,19 @@ fn a_choice_is_a_word_and_the_words_are_told() {
     }
 }
 
+#[track_caller]
+fn assert_round_trip(config: &Config) {
+    let toml = toml::to_string(config).expect("TOML has every setting");
+    let json = serde_json::to_string(config).expect("JSON has every setting");
+
+    assert_eq!(toml::from_str(&toml), Ok(config.clone()));
+    let read: Config = serde_json::from_str(&json).expect("it was written so");
+    assert_eq!(read, *config);
+}
+
 #[test]
 fn the_defaults_survive_a_round_trip() {
-    let defaults = Config::default();
-
-    let toml = toml::to_string(&defaults).unwrap();
-    let json = serde_json::to_string(&defaults).unwrap();
-
-    assert_eq!(toml::from_str::<Config>(&toml).unwrap(), defaults);
-    assert_eq!(serde_json::from_str::<Config>(&json).unwrap(), defaults);
+    assert_round_trip(&Config::default());
 }
 
 #[test]
@@ -315,11 +328,7 @@ fn everything_set_survives_a_round_trip() {
         ..Config::default()
     };
 
-    let toml = toml::to_string(&config).unwrap();
-    let json = serde_json::to_string(&config).unwrap();
-
-    assert_eq!(toml::from_str::<Config>(&toml).unwrap(), config);
-    assert_eq!(serde_json::from_str::<Config>(&json).unwrap(), config);
+    assert_round_trip(&config);
 }
 
 #[test]

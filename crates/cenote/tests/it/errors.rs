@@ -1,24 +1,17 @@
-//! Errors: what each says, word for word, what is its cause, and whether it is worth another try.
+//! Errors: the exact text of each, its cause, and whether it is retryable.
 
 use std::error::Error;
 use std::time::Duration;
 
-use cenote::{AcquireError, ConfigError, Nested, OpenError, Pool, WarmError, WarmUp};
+use cenote::config::{Nested, WarmUp};
+use cenote::status::RefusalReason;
+use cenote::{AcquireError, ConfigError, OpenError, Pool, WarmError};
 use cenote_testkit::clock::settle;
 use cenote_testkit::{Call, Fault, Gate, GatedPool, Rig};
 
-const SECOND: Duration = Duration::from_secs(1);
+use crate::support::text::chain;
 
-/// What the error and each of its causes say.
-fn chain(error: &dyn Error) -> Vec<String> {
-    let mut texts = vec![error.to_string()];
-    let mut source = error.source();
-    while let Some(error) = source {
-        texts.push(error.to_string());
-        source = error.source();
-    }
-    texts
-}
+const SECOND: Duration = Duration::from_secs(1);
 
 #[tokio::test(start_paused = true)]
 async fn a_failed_open_says_so_and_has_the_managers_error_as_its_source() {
@@ -72,7 +65,7 @@ async fn closed_rejected_and_unavailable_say_which_pool_and_what_to_do() {
     let _waiting = rig.wait();
 
     let rejected = rig.pool.acquire().await.unwrap_err();
-    rig.pool.deactivate();
+    rig.pool.breaker().trip();
     let unavailable = rig.pool.acquire().await.unwrap_err();
     rig.pool.close();
     let closed = rig.pool.acquire().await.unwrap_err();
@@ -94,16 +87,16 @@ async fn closed_rejected_and_unavailable_say_which_pool_and_what_to_do() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_can_succeed_later_is_retryable() {
+async fn an_error_that_may_go_away_is_retryable() {
     let rig = Rig::new(|pool| pool.max_size(1).max_waiters(1));
     rig.backend.once(Call::Open, Gate::Fail);
 
     let open = rig.pool.acquire().await.unwrap_err();
     let held = rig.acquire().await;
-    let timed_out = rig.pool.acquire_timeout(SECOND).await.unwrap_err();
+    let timed_out = rig.pool.acquire_within(SECOND).await.unwrap_err();
     let waiting = rig.wait();
     let rejected = rig.pool.acquire().await.unwrap_err();
-    rig.pool.deactivate();
+    rig.pool.breaker().trip();
     let unavailable = rig.pool.acquire().await.unwrap_err();
 
     assert!(matches!(open, AcquireError::Open { .. }));
@@ -112,7 +105,7 @@ async fn what_can_succeed_later_is_retryable() {
         rejected,
         AcquireError::Rejected { waiting: 1, .. }
     ));
-    assert!(matches!(unavailable, AcquireError::Unavailable { .. }));
+    assert!(matches!(unavailable, AcquireError::Unavailable(_)));
     for error in [open, timed_out, rejected, unavailable] {
         assert!(error.is_retryable(), "{error}");
     }
@@ -120,7 +113,7 @@ async fn what_can_succeed_later_is_retryable() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_can_never_succeed_is_not_retryable() {
+async fn an_error_that_stays_is_not_retryable() {
     let rig = Rig::new(|pool| pool.max_size(2).nested(Nested::Deny));
     let held = rig.acquire().await;
 
@@ -138,7 +131,7 @@ async fn what_can_never_succeed_is_not_retryable() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn nobody_is_rejected_while_there_is_room_to_open() {
+async fn no_caller_is_rejected_while_there_is_room_to_open() {
     let rig = Rig::new(|pool| pool.max_size(3).max_waiters(0));
     let tasks = [(); 3].map(|()| {
         let pool = rig.pool.clone();
@@ -159,7 +152,7 @@ async fn nobody_is_rejected_while_there_is_room_to_open() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_rejected_acquire_leaves_no_trace() {
+async fn a_rejected_acquire_leaves_no_trace_but_a_count() {
     let rig = Rig::new(|pool| pool.max_size(1).max_waiters(1));
     let held = rig.acquire().await;
     let mut waiting = rig.wait();
@@ -168,7 +161,10 @@ async fn a_rejected_acquire_leaves_no_trace() {
     let rejected = rig.pool.acquire().await;
 
     assert!(rejected.is_err());
-    assert_eq!(rig.pool.status(), before);
+    let mut after = rig.pool.status();
+    assert_eq!(after.refusals.by(RefusalReason::Rejected), 1);
+    after.refusals = before.refusals.clone();
+    assert_eq!(after, before);
     drop(held);
     assert!(waiting.is_served());
 }

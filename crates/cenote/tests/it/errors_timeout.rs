@@ -1,30 +1,33 @@
-//! The timeout error: who holds what, since when and where; what was waited for; and which knob to turn.
+//! The timeout error: which leases are held, since when and where; what the caller waited for; and
+//! which setting to change.
 
 use std::error::Error;
 use std::time::Duration;
 
-use cenote::{AcquireError, Lease, OnOpenError, OpenError, Phase, TimedOut};
+use cenote::config::OnOpenError;
+use cenote::error::{Phase, TimedOut};
+use cenote::{AcquireError, Lease, OpenError};
 use cenote_testkit::clock::{advance, settle};
 use cenote_testkit::{Call, Fault, Gate, GatedManager, GatedPool, Rig};
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// Runs out of time in a task of its own, so that it has nothing to do with who holds the leases.
+/// Times out in a task of its own, so that it holds none of the leases.
 async fn time_out(pool: &GatedPool, limit: Duration) -> TimedOut<Fault> {
     let pool = pool.clone();
-    let waiter = tokio::spawn(async move { pool.acquire_timeout(limit).await });
+    let waiter = tokio::spawn(async move { pool.acquire_within(limit).await });
     match waiter.await.expect("it does not panic") {
         Err(AcquireError::TimedOut(timed_out)) => timed_out,
         other => panic!("it was to run out of time: {other:?}"),
     }
 }
 
-/// One call site, and its line.
+/// Acquires, and returns the lease and its line.
 async fn report(pool: &GatedPool) -> (Lease<GatedManager>, u32) {
     (pool.acquire().await.expect("one is free"), line!())
 }
 
-/// Another.
+/// Acquires at another line.
 async fn invoice(pool: &GatedPool) -> (Lease<GatedManager>, u32) {
     (pool.acquire().await.expect("one is free"), line!())
 }
@@ -254,7 +257,7 @@ async fn the_phase_is_suspended_when_the_pool_is() {
 #[tokio::test(start_paused = true)]
 async fn the_phase_is_recovering_when_the_probes_are_out() {
     let rig = Rig::with_max_size(2);
-    rig.pool.recover();
+    rig.pool.breaker().probe();
     let probe = rig.acquire().await;
 
     let timed_out = time_out(&rig.pool, SECOND).await;
@@ -265,7 +268,7 @@ async fn the_phase_is_recovering_when_the_probes_are_out() {
         "; the breaker is recovering: see `probes`",
     );
     drop(probe);
-    rig.pool.activate();
+    rig.pool.breaker().reset();
     rig.assert_full_service().await;
 }
 
@@ -308,7 +311,7 @@ async fn an_open_that_succeeded_since_clears_the_last_open_error() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_phase_is_that_of_the_waiter_and_not_of_those_ahead_of_it() {
+async fn the_phase_is_that_of_the_waiter_and_not_of_the_waiters_ahead_of_it() {
     let rig = Rig::with_max_size(2);
     let _held = rig.acquire().await;
     rig.backend.always(Call::Open, Gate::Hang);

@@ -6,13 +6,14 @@ use std::time::Duration;
 
 use cenote::{Lease, Observer, Pool};
 use cenote_testkit::clock::{advance, settle};
-use cenote_testkit::{Backend, Call, Gate, GatedManager, GatedPool, Recorder, Rig, Thing};
+use cenote_testkit::{Backend, Call, Gate, GatedManager, GatedPool, Recorder, Rig};
 
-use crate::every_event::every_event;
+use crate::support::every_event::every_event;
+use crate::support::hooks::{before_acquire, before_release};
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// Writes every event down with all its data, as `Debug` shows it.
+/// Records every event with all its data, as `Debug` shows it.
 #[derive(Default)]
 struct Log(Mutex<Vec<String>>);
 
@@ -22,7 +23,7 @@ impl Log {
         lines.push(format!("{event:?}"));
     }
 
-    /// What was written since it was last looked at.
+    /// Returns the events since the last call.
     fn take(&self) -> Vec<String> {
         std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -31,7 +32,7 @@ impl Log {
 macro_rules! writes_everything {
     ($($method:ident: $event:ident,)*) => {
         impl Observer for Log {
-            $(fn $method(&self, event: &cenote::$event<'_>) {
+            $(fn $method(&self, event: &cenote::event::$event<'_>) {
                 self.write(event);
             })*
         }
@@ -40,15 +41,7 @@ macro_rules! writes_everything {
 
 every_event!(writes_everything);
 
-async fn before_acquire(thing: &mut Thing) -> bool {
-    thing.pass(Call::BeforeAcquire).await
-}
-
-async fn before_release(thing: &mut Thing) -> bool {
-    thing.pass(Call::BeforeRelease).await
-}
-
-/// The first words of the lines, which are the names of the events.
+/// Returns the first words of the lines, which are the names of the events.
 fn names(recorder: &Recorder) -> Vec<String> {
     let lines = recorder.lines();
     let name = |line: &String| line.split(' ').next().unwrap_or_default().to_owned();
@@ -56,7 +49,7 @@ fn names(recorder: &Recorder) -> Vec<String> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_life_of_a_resource_is_told_in_order() {
+async fn the_life_of_a_resource_is_observed_in_order() {
     let rig = Rig::with_max_size(1);
 
     drop(rig.acquire().await);
@@ -82,7 +75,7 @@ async fn the_life_of_a_resource_is_told_in_order() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_lease_is_told_with_how_long_it_took_waited_and_was_held_and_where() {
+async fn a_lease_is_observed_with_its_times_and_its_call_site() {
     let rig = Rig::with_max_size(1);
     rig.backend.always(Call::Open, Gate::Slow(2 * SECOND));
 
@@ -107,7 +100,7 @@ async fn a_lease_is_told_with_how_long_it_took_waited_and_was_held_and_where() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_failed_open_is_told_with_its_error_and_how_long_it_took() {
+async fn a_failed_open_is_observed_with_its_error_and_duration() {
     let rig = Rig::new(|pool| pool.max_size(1).open_timeout(3 * SECOND));
     for gate in [Gate::Fail, Gate::Panic, Gate::Hang] {
         rig.backend.once(Call::Open, gate);
@@ -129,14 +122,14 @@ async fn a_failed_open_is_told_with_its_error_and_how_long_it_took() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_timeout_is_told_before_its_error_returns_with_the_status() {
+async fn a_timeout_is_observed_with_the_status_before_its_error_returns() {
     let rig = Rig::with_max_size(1);
     let _held = rig.acquire().await;
     let (pool, recorder) = (rig.pool.clone(), Arc::clone(&rig.recorder));
 
     let waiter = tokio::spawn(async move {
-        let timed_out = pool.acquire_timeout(2 * SECOND).await;
-        // No await in between: whatever is written was written before.
+        let timed_out = pool.acquire_within(2 * SECOND).await;
+        // There is no await in between: every line was recorded before the error returned.
         (timed_out.is_err(), recorder.of("timed_out"))
     });
 
@@ -146,7 +139,7 @@ async fn a_timeout_is_told_before_its_error_returns_with_the_status() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_leak_is_told_once_with_its_place_and_again_when_it_comes_home() {
+async fn a_leak_is_observed_once_with_its_call_site_and_again_on_return() {
     let rig = Rig::new(|pool| pool.max_size(1).leak_after(10 * SECOND));
     let lease = rig.acquire().await;
     let site = Lease::site(&lease);
@@ -170,7 +163,7 @@ async fn a_leak_is_told_once_with_its_place_and_again_when_it_comes_home() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn every_callback_that_goes_wrong_is_told_by_its_name() {
+async fn every_callback_that_fails_is_observed_by_its_name() {
     let rig = Rig::new(|pool| {
         pool.max_size(1)
             .check_after_idle(Duration::ZERO)
@@ -204,7 +197,7 @@ async fn every_callback_that_goes_wrong_is_told_by_its_name() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_callback_that_fails_or_hangs_is_told_with_what_was_seen() {
+async fn a_callback_that_fails_or_hangs_is_observed_with_the_cause() {
     let rig = Rig::new(|pool| pool.max_size(1).clean_timeout(3 * SECOND));
     for gate in [Gate::Fail, Gate::Hang] {
         rig.backend.once(Call::Clean, gate);
@@ -225,12 +218,12 @@ async fn a_callback_that_fails_or_hangs_is_told_with_what_was_seen() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_pool_its_size_and_its_breaker_are_told() {
+async fn the_pool_its_size_and_its_breaker_are_observed() {
     let rig = Rig::new(|pool| pool.name("orders").max_size(2));
     let held = rig.acquire().await;
 
     rig.pool.resize(5).unwrap();
-    rig.pool.deactivate();
+    rig.pool.breaker().trip();
     rig.pool.close();
     rig.pool.close();
     drop(held);
@@ -250,7 +243,7 @@ async fn the_pool_its_size_and_its_breaker_are_told() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_refused_resize_is_not_told() {
+async fn a_refused_resize_is_not_observed() {
     let rig = Rig::with_max_size(2);
 
     assert!(rig.pool.resize(0).is_err());
@@ -259,7 +252,7 @@ async fn a_refused_resize_is_not_told() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_last_handle_that_goes_closes_the_pool_and_that_is_told_once() {
+async fn dropping_the_last_handle_closes_the_pool_and_is_observed_once() {
     let rig = Rig::with_max_size(1);
     drop(rig.acquire().await);
     let Rig { pool, recorder, .. } = rig;
@@ -291,16 +284,16 @@ async fn everything_happens(observers: Vec<Arc<dyn Observer>>) -> (GatedPool, Ar
     assert!(pool.acquire().await.is_err());
     let first = pool.acquire().await.expect("it opens");
     let mut second = pool.acquire().await.expect("it opens");
-    // Both are held here, so this is nested too.
-    assert!(pool.acquire_timeout(SECOND).await.is_err());
+    // This task holds both leases, so this acquire is nested too.
+    assert!(pool.acquire_within(SECOND).await.is_err());
     tokio::time::sleep(31 * SECOND).await;
     backend.once(Call::Clean, Gate::Fail);
     second.dirty = true;
     Lease::release(second).await;
     Lease::discard(first);
     pool.resize(3).expect("it is valid");
-    pool.deactivate();
-    pool.activate();
+    pool.breaker().trip();
+    pool.breaker().reset();
     settle().await;
     (pool, backend)
 }
@@ -325,7 +318,7 @@ async fn every_event_names_its_pool_and_carries_its_data() {
         "Closed { pool: \"orders\", id: 1, reason: Discarded }",
         "Closed { pool: \"orders\", id: 2, reason: FailedClean }",
         "CallbackFailed { pool: \"orders\", id: 2, callback: Clean, message: \"the backend",
-        "TimeoutRaised { pool: \"orders\", site: Location {",
+        "AcquireTimedOut { pool: \"orders\", site: Location {",
         "Leaked { pool: \"orders\", holder: Holder { id: 2, site: Location {",
         "ReturnedLate { pool: \"orders\", id: 1, held: 32",
         "NestedAcquire { pool: \"orders\", site: Location {",
@@ -354,7 +347,7 @@ async fn several_observers_are_told_the_same_in_the_same_order() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_observer_that_minds_nothing_is_enough() {
+async fn an_observer_without_methods_is_enough() {
     struct Nothing;
     impl Observer for Nothing {}
 
@@ -364,7 +357,7 @@ async fn an_observer_that_minds_nothing_is_enough() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_detached_lease_is_told_with_its_site() {
+async fn a_detached_lease_is_observed_with_its_call_site() {
     let rig = Rig::with_max_size(1);
     let lease = rig.acquire().await;
 

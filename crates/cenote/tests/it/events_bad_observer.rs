@@ -1,4 +1,5 @@
-//! Observers that panic, block, or call the pool: they harm nobody, and no lock is held while they are told.
+//! Observers that panic, block, or call the pool: they do no harm, and no lock is held while they
+//! run.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -9,20 +10,20 @@ use cenote::{Lease, Observer, WeakPool};
 use cenote_testkit::clock::settle;
 use cenote_testkit::{Call, Gate, GatedManager, Recorder, Rig};
 
-use crate::every_event::every_event;
+use crate::support::every_event::every_event;
 
 const SECOND: Duration = Duration::from_secs(1);
 
 /// How long a test waits for another thread that is not blocked.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Does the same in every event.
+/// Calls the same function in every event.
 struct Each<F>(F);
 
 macro_rules! each {
     ($($method:ident: $event:ident,)*) => {
         impl<F: Fn(&'static str) + Send + Sync + 'static> Observer for Each<F> {
-            $(fn $method(&self, _: &cenote::$event<'_>) {
+            $(fn $method(&self, _: &cenote::event::$event<'_>) {
                 (self.0)(stringify!($method));
             })*
         }
@@ -40,8 +41,8 @@ async fn raise_everything(rig: &Rig) {
     assert!(rig.pool.acquire().await.is_err());
     let first = rig.acquire().await;
     let mut second = rig.acquire().await;
-    // Both are held here, so this is nested too.
-    assert!(rig.pool.acquire_timeout(SECOND).await.is_err());
+    // This task holds both leases, so this acquire is nested too.
+    assert!(rig.pool.acquire_within(SECOND).await.is_err());
     tokio::time::sleep(31 * SECOND).await;
     rig.backend.once(Call::Clean, Gate::Fail);
     second.dirty = true;
@@ -49,12 +50,12 @@ async fn raise_everything(rig: &Rig) {
     Lease::discard(first);
     drop(Lease::detach(rig.acquire().await));
     rig.pool.resize(3).expect("it is valid");
-    rig.pool.deactivate();
-    rig.pool.activate();
+    rig.pool.breaker().trip();
+    rig.pool.breaker().reset();
     settle().await;
 }
 
-/// A rig of two with one more observer, who is told before the recorder or after it.
+/// A rig of two with one more observer, which runs before the recorder or after it.
 fn rig_with(observer: impl Observer, first: bool) -> (Rig, Arc<Recorder>) {
     let late = Arc::new(Recorder::default());
     let rig = Rig::new(|pool| {
@@ -68,7 +69,7 @@ fn rig_with(observer: impl Observer, first: bool) -> (Rig, Arc<Recorder>) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_observer_that_panics_in_every_event_harms_nobody() {
+async fn an_observer_that_panics_in_every_event_does_no_harm() {
     let told = Arc::new(Mutex::new(Vec::new()));
     let heard = Arc::clone(&told);
     let panics = Each(move |event| {
@@ -89,7 +90,7 @@ async fn an_observer_that_panics_in_every_event_harms_nobody() {
         assert!(told.contains(event), "`{event}` was not raised");
         assert!(
             !behind.of(event).is_empty(),
-            "whoever comes after it was not told `{event}`"
+            "the observer behind it was not told `{event}`"
         );
     }
     assert_eq!(behind.lines(), rig.recorder.lines());
@@ -120,7 +121,7 @@ struct Caller {
 thread_local!(static INSIDE: Cell<bool> = const { Cell::new(false) });
 
 impl Caller {
-    /// What it does raises events too; those it does not answer.
+    /// Calls the pool, and ignores the events that its own calls raise.
     fn call(&self) {
         let Some(pool) = self.pool.get().and_then(WeakPool::upgrade) else {
             return;
@@ -129,7 +130,7 @@ impl Caller {
             return;
         }
         let status = pool.status();
-        let _ = (pool.health(), pool.leases(), pool.breaker_state());
+        let _ = (pool.health(), pool.leases(), pool.breaker().state());
         assert!(status.total <= 3);
         pool.retain(|_| true);
         drop(pool.try_acquire());
@@ -167,7 +168,7 @@ fn an_observer_that_blocks_blocks_only_the_thread_whose_event_it_is() {
         let (blocked, is_blocked) = mpsc::channel();
         let (go_on, may_go_on) = mpsc::channel::<()>();
         let gate = Mutex::new(Some((blocked, may_go_on)));
-        // Blocks the first thread that raises the event, and only it.
+        // Blocks the first thread that raises the event, and only that thread.
         let slow = Each(move |event| {
             if event != blocking {
                 return;
@@ -205,12 +206,12 @@ fn an_observer_that_blocks_blocks_only_the_thread_whose_event_it_is() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_observer_that_blocks_while_one_is_opened_does_not_keep_others_from_returns() {
+async fn an_observer_that_blocks_during_an_open_does_not_keep_waiters_from_returned_resources() {
     let (go_on, may_go_on) = mpsc::channel::<()>();
     let (blocked, is_blocked) = mpsc::channel();
     let gate = Mutex::new(Some(may_go_on));
     let seen = AtomicUsize::new(0);
-    // Blocks the task that opens the second one.
+    // Blocks the task that opens the second resource.
     let slow = Each(move |event| {
         if event == "opening" && seen.fetch_add(1, Ordering::Relaxed) == 1 {
             let gate = gate.lock().unwrap_or_else(PoisonError::into_inner).take();

@@ -1,4 +1,4 @@
-//! First come, first served: nobody barges, and no place is ever lost.
+//! First come, first served: no caller barges, and no place is ever lost.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -44,7 +44,7 @@ async fn waiters_are_served_in_the_order_of_their_arrival() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_newcomer_does_not_barge_in_before_one_who_waits() {
+async fn a_newcomer_does_not_barge_in_before_a_waiter() {
     let rig = Rig::with_max_size(1);
     let held = rig.acquire().await;
     let mut first = rig.wait();
@@ -73,7 +73,7 @@ async fn try_acquire_sees_only_the_surplus() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn try_acquire_takes_nothing_from_one_who_waits_for_a_check() {
+async fn try_acquire_takes_nothing_from_a_waiter_for_a_check() {
     let rig = Rig::with_max_size(2);
     let both = (rig.acquire().await, rig.acquire().await);
     drop(both);
@@ -87,7 +87,7 @@ async fn try_acquire_takes_nothing_from_one_who_waits_for_a_check() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_who_was_granted_and_is_dropped_unpolled_passes_the_same_resource_on() {
+async fn a_waiter_dropped_with_an_untaken_grant_passes_the_same_resource_on() {
     let rig = Rig::with_max_size(1);
     let held = rig.acquire().await;
     let (first, second, third) = (rig.wait(), rig.wait(), rig.wait());
@@ -103,7 +103,7 @@ async fn one_who_was_granted_and_is_dropped_unpolled_passes_the_same_resource_on
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_only_one_who_was_granted_and_is_dropped_leaves_the_resource_idle() {
+async fn the_only_waiter_dropped_with_an_untaken_grant_leaves_the_resource_idle() {
     let rig = Rig::with_max_size(1);
     let held = rig.acquire().await;
     let waiting = rig.wait();
@@ -123,7 +123,7 @@ async fn a_cancelled_waiter_passes_the_mere_right_to_open_on() {
     let rig = Rig::with_max_size(1);
     let held = rig.acquire().await;
     let (first, second) = (rig.wait(), rig.wait());
-    // The right to open is the first one's, and nothing has been opened yet.
+    // The right to open belongs to the first waiter, and nothing has been opened yet.
     Lease::discard(held);
 
     drop(first);
@@ -171,7 +171,7 @@ async fn a_waiter_that_timed_out_is_passed_over() {
     let held = rig.acquire().await;
     let hasty = tokio::spawn({
         let pool = rig.pool.clone();
-        async move { pool.acquire_timeout(10 * MS).await.map(drop) }
+        async move { pool.acquire_within(10 * MS).await.map(drop) }
     });
     settle().await;
     let patient = rig.wait();
@@ -191,8 +191,8 @@ async fn a_waiter_that_timed_out_leaves_its_open_to_the_next() {
     let rig = Rig::with_max_size(1);
     rig.backend.once(Call::Open, Gate::Slow(50 * MS));
     let (hasty, patient) = tokio::join!(
-        rig.pool.acquire_timeout(10 * MS),
-        rig.pool.acquire_timeout(60 * MS)
+        rig.pool.acquire_within(10 * MS),
+        rig.pool.acquire_within(60 * MS)
     );
 
     assert!(matches!(hasty, Err(AcquireError::TimedOut(_))));
@@ -231,7 +231,7 @@ async fn a_greedy_task_gets_no_more_than_its_share() {
                 tokio::time::sleep(10 * MS).await;
                 count.fetch_add(1, Ordering::Relaxed);
                 drop(lease);
-                // The first one is greedy: it asks again at once.
+                // The first task is greedy: it asks again at once.
                 if nth > 0 {
                     tokio::time::sleep(MS).await;
                 }
@@ -294,7 +294,7 @@ async fn more_than_max_waiters_are_rejected_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn max_waiters_zero_lends_what_is_there_and_rejects_the_rest() {
+async fn max_waiters_zero_lends_free_resources_and_rejects_the_rest() {
     let rig = Rig::new(|pool| pool.max_size(1).min_size(1).max_waiters(0));
     rig.pool.warm().await.unwrap();
 
@@ -307,7 +307,7 @@ async fn max_waiters_zero_lends_what_is_there_and_rejects_the_rest() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn max_waiters_rejects_nobody_for_whom_there_is_room() {
+async fn max_waiters_rejects_no_caller_while_there_is_room() {
     let rig = Rig::new(|pool| pool.max_size(4).max_waiters(1));
     rig.backend.always(Call::Open, Gate::Slow(10 * MS));
 

@@ -1,4 +1,4 @@
-//! Capacity that is freed without a return wakes the next in line.
+//! Capacity that is freed without a return wakes the next waiter.
 
 use std::time::Duration;
 
@@ -39,7 +39,7 @@ async fn free(rig: &Rig, mut lease: Lease<GatedManager>, how: Freed) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn capacity_that_is_freed_goes_to_the_next_in_line() {
+async fn capacity_that_is_freed_goes_to_the_next_waiter() {
     use Freed::{Broken, Detached, Discarded, FailedClean, FailedReturnCheck};
 
     for how in [Discarded, Broken, FailedClean, Detached, FailedReturnCheck] {
@@ -47,7 +47,7 @@ async fn capacity_that_is_freed_goes_to_the_next_in_line() {
         let rig = Rig::new(|pool| pool.max_size(1).check_on_return(checks));
         let held = rig.acquire().await;
         let pool = rig.pool.clone();
-        let waiting = tokio::spawn(async move { pool.acquire_timeout(100 * MS).await });
+        let waiting = tokio::spawn(async move { pool.acquire_within(100 * MS).await });
         settle().await;
 
         free(&rig, held, how).await;
@@ -59,7 +59,7 @@ async fn capacity_that_is_freed_goes_to_the_next_in_line() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn capacity_freed_by_a_failed_open_goes_to_the_next_in_line() {
+async fn capacity_freed_by_a_failed_open_goes_to_the_next_waiter() {
     for gate in [Gate::Fail, Gate::Panic] {
         let rig = Rig::with_max_size(1);
         rig.backend.once(Call::Open, gate);
@@ -72,12 +72,12 @@ async fn capacity_freed_by_a_failed_open_goes_to_the_next_in_line() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_waiter_that_nobody_polls_holds_up_only_what_is_granted_to_it() {
+async fn a_waiter_that_is_not_polled_holds_up_only_its_own_grant() {
     let rig = Rig::with_max_size(2);
     let (one, two) = (rig.acquire().await, rig.acquire().await);
     let sleeping = rig.wait();
     let pool = rig.pool.clone();
-    let awake = tokio::spawn(async move { pool.acquire_timeout(100 * MS).await.map(drop) });
+    let awake = tokio::spawn(async move { pool.acquire_within(100 * MS).await.map(drop) });
     settle().await;
 
     Lease::discard(one);

@@ -1,14 +1,12 @@
-//! Handles: a pool is a cheap handle with a name and a weak form, and every snapshot of it adds up.
+//! Handles: a pool is a cheap handle with a name and a weak form.
 
 use std::fmt::Debug;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cenote::{Lease, Pool, Status, WeakPool};
+use cenote::{Lease, WeakPool};
 use cenote_testkit::clock::{advance, settle};
-use cenote_testkit::{Backend, Call, Gate, GatedManager, GatedPool, Rig};
-
-use crate::books::counters;
+use cenote_testkit::{GatedManager, GatedPool, Rig};
 
 fn assert_handle<T: Clone + Send + Sync + Debug + Unpin + 'static>() {}
 fn assert_send<T: Send>(_: &T) {}
@@ -155,103 +153,4 @@ async fn leases_are_listed_the_longest_first() {
     assert_eq!(seen, [(2, 2), (3, 1)]);
     assert!(listed.iter().all(|holder| holder.task.is_some()));
     assert!(listed.iter().all(|holder| holder.site.file() == file!()));
-}
-
-/// Asserts what must hold in every snapshot.
-fn assert_adds_up(status: &Status) {
-    let Status {
-        idle,
-        in_use,
-        opening,
-        cleaning,
-        checking,
-        total,
-        closing,
-        ..
-    } = *status;
-    assert_eq!(
-        total,
-        idle + in_use + opening + cleaning + checking,
-        "{status:?}"
-    );
-    assert!(total + closing <= status.max_size, "{status:?}");
-    let here = (total - opening) as u64;
-    assert_eq!(
-        status.opened,
-        here + status.closed.total() + status.detached,
-        "{status:?}"
-    );
-    let claimed = status.acquired - status.released - status.detached;
-    assert!(claimed <= in_use as u64, "{status:?}");
-    assert!(status.discarded <= status.released, "{status:?}");
-    assert_eq!(status.waiting > 0, status.oldest_wait.is_some());
-}
-
-/// Asserts that no counter went backwards.
-fn assert_grew(before: &Status, after: &Status) {
-    let pairs = counters(before).into_iter().zip(counters(after));
-    for (before, after) in pairs {
-        assert!(before <= after, "{before} became {after}");
-    }
-}
-
-/// One of many users, some of whom are rude.
-async fn use_it(pool: GatedPool, user: usize) {
-    for turn in 0..150 {
-        let limit = Duration::from_millis(if turn % 11 == 0 { 0 } else { 500 });
-        let Ok(mut lease) = pool.acquire_timeout(limit).await else {
-            continue;
-        };
-        tokio::task::yield_now().await;
-        match (user + turn) % 8 {
-            0 => Lease::discard(lease),
-            1 => drop(Lease::detach(lease)),
-            2 => lease.broken = true,
-            3 => lease.dirty = true,
-            4 => Lease::release(lease).await,
-            _ => drop(lease),
-        }
-    }
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn every_snapshot_adds_up_under_load() {
-    let backend = Arc::new(Backend::default());
-    let pool = Pool::builder(GatedManager(Arc::clone(&backend)))
-        .max_size(5)
-        .min_size(2)
-        .min_idle(1)
-        .check_after_idle(Duration::ZERO)
-        .build()
-        .unwrap();
-    let users: Vec<_> = (0..12)
-        .map(|user| tokio::spawn(use_it(pool.clone(), user)))
-        .collect();
-
-    let mut before = pool.status();
-    let mut turn = 0;
-    while !users.iter().all(tokio::task::JoinHandle::is_finished) {
-        turn += 1;
-        match turn % 50 {
-            10 => backend.once(Call::Open, Gate::Fail),
-            20 => backend.once(Call::Check, Gate::Fail),
-            30 => pool.retain(|thing| thing.serial % 3 > 0),
-            40 => pool.invalidate(),
-            _ => {}
-        }
-        let status = pool.status();
-        assert_adds_up(&status);
-        assert_grew(&before, &status);
-        before = status;
-        tokio::task::yield_now().await;
-    }
-    for user in users {
-        user.await.unwrap();
-    }
-
-    let holders = pool.close_within(Duration::from_secs(10)).await.leases;
-    let status = pool.status();
-    assert!(holders.is_empty());
-    assert_adds_up(&status);
-    assert_eq!((status.total, status.closing, backend.alive()), (0, 0, 0));
 }

@@ -1,8 +1,11 @@
-//! Health: a verdict without acquiring anything, and one that recovers by itself when the backend does.
+//! Health: a verdict without acquiring anything, and one that recovers by itself when the backend
+//! does.
 
 use std::time::Duration;
 
-use cenote::{ConsecutiveFailures, Health, Lease, OnOpenError};
+use cenote::breaker::ConsecutiveFailures;
+use cenote::config::OnOpenError;
+use cenote::{Health, Lease};
 use cenote_testkit::clock::{advance, settle};
 use cenote_testkit::{Call, Gate, Rig};
 
@@ -39,7 +42,7 @@ async fn asking_changes_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn with_one_left_it_is_healthy_and_with_none_it_is_busy_and_ready() {
+async fn with_one_left_a_pool_is_healthy_and_with_none_it_is_busy_and_ready() {
     let rig = Rig::with_max_size(2);
     let first = rig.acquire().await;
     let one_left = rig.pool.health();
@@ -57,7 +60,7 @@ async fn with_one_left_it_is_healthy_and_with_none_it_is_busy_and_ready() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn all_out_for_long_with_nobody_waiting_is_only_busy() {
+async fn all_out_for_long_without_a_waiter_is_only_busy() {
     let rig = Rig::new(|pool| pool.max_size(1).stuck_after(STUCK));
     let held = rig.acquire().await;
 
@@ -68,7 +71,7 @@ async fn all_out_for_long_with_nobody_waiting_is_only_busy() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn it_is_stuck_when_somebody_waits_and_nothing_came_back_for_long() {
+async fn a_pool_is_stuck_when_a_caller_waits_and_nothing_came_back_for_long() {
     let rig = Rig::new(|pool| pool.max_size(1).stuck_after(STUCK).acquire_timeout(None));
     let held = rig.acquire().await;
     let waiting = rig.wait();
@@ -86,7 +89,7 @@ async fn it_is_stuck_when_somebody_waits_and_nothing_came_back_for_long() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_time_before_anybody_waited_does_not_count() {
+async fn the_time_before_the_first_waiter_does_not_count() {
     let rig = Rig::new(|pool| pool.max_size(1).stuck_after(STUCK).acquire_timeout(None));
     let held = rig.acquire().await;
     advance(STUCK * 10).await;
@@ -99,7 +102,7 @@ async fn the_time_before_anybody_waited_does_not_count() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn while_work_flows_it_is_busy_however_long_the_line() {
+async fn while_work_flows_a_pool_is_busy_however_long_the_queue() {
     let rig = Rig::new(|pool| pool.max_size(1).stuck_after(STUCK).acquire_timeout(None));
     let mut held = rig.acquire().await;
     let mut line: Vec<_> = (0..10).map(|_| rig.wait()).collect();
@@ -131,7 +134,7 @@ async fn a_stuck_pool_is_busy_again_when_one_comes_back() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn it_is_down_when_opening_fails_and_nothing_is_left() {
+async fn a_pool_is_down_when_opening_fails_and_nothing_is_left() {
     let rig = Rig::with_max_size(2);
     rig.backend.always(Call::Open, Gate::Fail);
     assert!(rig.pool.acquire().await.is_err());
@@ -149,7 +152,7 @@ async fn it_is_down_when_opening_fails_and_nothing_is_left() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn it_is_not_down_while_something_is_left_to_lend() {
+async fn a_pool_is_not_down_while_something_is_left_to_lend() {
     let rig = Rig::with_max_size(2);
     let held = rig.acquire().await;
     rig.backend.always(Call::Open, Gate::Fail);
@@ -161,7 +164,7 @@ async fn it_is_not_down_while_something_is_left_to_lend() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn it_is_down_while_opens_are_retried_and_somebody_waits() {
+async fn a_pool_is_down_while_opens_are_retried_for_a_waiter() {
     let rig = Rig::new(|pool| pool.on_open_error(OnOpenError::Retry).acquire_timeout(None));
     rig.backend.always(Call::Open, Gate::Fail);
     let waiting = rig.wait();
@@ -173,7 +176,7 @@ async fn it_is_down_while_opens_are_retried_and_somebody_waits() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn it_recovers_by_itself_after_an_outage_though_nobody_acquires() {
+async fn a_pool_recovers_by_itself_after_an_outage_though_no_caller_acquires() {
     let rig = Rig::with_max_size(2);
     rig.backend.always(Call::Open, Gate::Fail);
     assert!(rig.pool.acquire().await.is_err());
@@ -189,7 +192,7 @@ async fn it_recovers_by_itself_after_an_outage_though_nobody_acquires() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn it_recovers_by_itself_after_a_storm_of_failed_acquires() {
+async fn a_pool_recovers_by_itself_after_a_storm_of_failed_acquires() {
     let rig = Rig::with_max_size(2);
     rig.backend.always(Call::Open, Gate::Fail);
     for _ in 0..100 {
@@ -203,11 +206,11 @@ async fn it_recovers_by_itself_after_a_storm_of_failed_acquires() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn it_recovers_by_itself_after_hung_and_panicking_opens() {
+async fn a_pool_recovers_by_itself_after_hung_and_panicking_opens() {
     let rig = Rig::with_max_size(2);
     for gate in [Gate::Hang, Gate::Panic] {
         rig.backend.always(Call::Open, gate);
-        let acquired = rig.pool.acquire_timeout(SECOND * 20).await;
+        let acquired = rig.pool.acquire_within(SECOND * 20).await;
         assert!(acquired.is_err());
         assert!(matches!(rig.pool.health(), Health::Down { .. }));
 
@@ -222,14 +225,14 @@ async fn it_recovers_by_itself_after_hung_and_panicking_opens() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn it_is_down_while_the_breaker_is_inactive() {
+async fn a_pool_is_down_while_the_breaker_is_inactive() {
     let rig = Rig::with_max_size(2);
     drop(rig.acquire().await);
 
-    rig.pool.deactivate();
+    rig.pool.breaker().trip();
     advance(SECOND * 3).await;
     let down = rig.pool.health();
-    rig.pool.activate();
+    rig.pool.breaker().reset();
 
     assert_eq!(
         down,
@@ -241,7 +244,7 @@ async fn it_is_down_while_the_breaker_is_inactive() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn it_is_down_when_the_breaker_has_tripped() {
+async fn a_pool_is_down_when_the_breaker_has_tripped() {
     let rig = Rig::new(|pool| pool.breaker(ConsecutiveFailures::new(2)));
     let mut lease = rig.acquire().await;
     let other = rig.acquire().await;
@@ -262,7 +265,7 @@ async fn a_closed_pool_says_so_whatever_else_is_wrong() {
     let rig = Rig::with_max_size(1);
     rig.backend.always(Call::Open, Gate::Fail);
     assert!(rig.pool.acquire().await.is_err());
-    rig.pool.deactivate();
+    rig.pool.breaker().trip();
 
     rig.pool.close();
 
@@ -281,7 +284,7 @@ async fn a_verdict_reads_as_a_sentence() {
     seen.push(rig.pool.health().to_string());
     drop(waiting);
     Lease::discard(held);
-    rig.pool.deactivate();
+    rig.pool.breaker().trip();
     advance(SECOND * 3).await;
     seen.push(rig.pool.health().to_string());
     rig.pool.close();

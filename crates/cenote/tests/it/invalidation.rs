@@ -1,8 +1,9 @@
-//! Invalidation: everything that is open now is retired, at once or spread, and nothing that is opened later.
+//! Invalidation: every resource that is open now is retired, at once or spread, and none that is
+//! opened later.
 
 use std::time::Duration;
 
-use cenote::{Lease, Reason};
+use cenote::{CloseReason, Lease};
 use cenote_testkit::clock::{advance, settle};
 use cenote_testkit::{Call, Gate, Rig};
 
@@ -24,7 +25,7 @@ async fn idling(count: usize) -> Rig {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_idle_is_closed_at_once() {
+async fn idle_resources_are_closed_at_once() {
     let rig = idling(3).await;
 
     rig.pool.invalidate();
@@ -32,13 +33,13 @@ async fn what_is_idle_is_closed_at_once() {
     settle().await;
 
     assert_eq!(at_once, 0);
-    assert_eq!(rig.pool.status().closed.by(Reason::Invalidated), 3);
+    assert_eq!(rig.pool.status().closes.by(CloseReason::Invalidated), 3);
     assert_eq!(rig.backend.alive(), 0);
     rig.assert_full_service().await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_out_goes_on_and_is_closed_when_it_comes_home() {
+async fn leases_go_on_and_their_resources_are_closed_on_return() {
     let rig = Rig::with_max_size(1);
     let held = rig.acquire().await;
 
@@ -55,7 +56,7 @@ async fn what_is_out_goes_on_and_is_closed_when_it_comes_home() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_who_waits_for_what_is_out_gets_a_new_one() {
+async fn a_waiter_for_a_lease_that_is_out_gets_a_new_resource() {
     let rig = Rig::with_max_size(1);
     let held = rig.acquire().await;
     let pool = rig.pool.clone();
@@ -70,7 +71,7 @@ async fn one_who_waits_for_what_is_out_gets_a_new_one() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_being_opened_is_retired_too_and_its_waiter_gets_a_new_one() {
+async fn a_resource_that_is_being_opened_is_retired_too_and_its_waiter_gets_a_new_one() {
     let rig = Rig::with_max_size(1);
     rig.backend.once(Call::Open, Gate::Slow(SECOND));
     let waiting = rig.wait();
@@ -85,7 +86,7 @@ async fn what_is_being_opened_is_retired_too_and_its_waiter_gets_a_new_one() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_being_opened_is_retired_too_where_there_is_room_for_another() {
+async fn a_resource_that_is_being_opened_is_retired_too_where_there_is_room_for_another() {
     let rig = Rig::with_max_size(2);
     rig.backend.once(Call::Open, Gate::Slow(SECOND));
     rig.backend.always(Call::Close, Gate::Slow(SECOND * 3));
@@ -102,7 +103,7 @@ async fn what_is_being_opened_is_retired_too_where_there_is_room_for_another() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_was_granted_and_given_up_is_retired_and_the_next_gets_a_new_one() {
+async fn a_grant_that_is_given_up_is_retired_and_the_next_waiter_gets_a_new_resource() {
     let rig = Rig::with_max_size(2);
     let (held, other) = (rig.acquire().await, rig.acquire().await);
     let first = rig.wait();
@@ -120,7 +121,7 @@ async fn what_was_granted_and_given_up_is_retired_and_the_next_gets_a_new_one() 
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_being_cleaned_or_checked_is_retired_too() {
+async fn a_resource_under_cleaning_or_check_is_retired_too() {
     let rig = Rig::with_max_size(2);
     let (mut dirty, idle) = (rig.acquire().await, rig.acquire().await);
     drop(idle);
@@ -137,13 +138,13 @@ async fn what_is_being_cleaned_or_checked_is_retired_too() {
     advance(SECOND).await;
 
     assert_eq!((before.cleaning, before.checking), (1, 1));
-    assert_eq!(rig.pool.status().closed.by(Reason::Invalidated), 2);
+    assert_eq!(rig.pool.status().closes.by(CloseReason::Invalidated), 2);
     assert_eq!(rig.backend.alive(), 0);
     rig.assert_full_service().await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_opened_later_is_not_affected() {
+async fn a_resource_that_is_opened_later_is_not_affected() {
     let rig = idling(2).await;
     rig.pool.invalidate();
 
@@ -152,12 +153,12 @@ async fn what_is_opened_later_is_not_affected() {
     settle().await;
 
     let status = rig.pool.status();
-    assert_eq!((status.idle, status.closed.total()), (2, 2));
+    assert_eq!((status.idle, status.closes.total()), (2, 2));
     rig.assert_full_service().await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_slot_that_was_retired_is_as_good_as_any_for_a_new_one() {
+async fn the_slot_of_a_retired_resource_can_be_used_again() {
     let rig = idling(1).await;
 
     for _ in 0..3 {
@@ -170,7 +171,7 @@ async fn a_slot_that_was_retired_is_as_good_as_any_for_a_new_one() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn it_can_be_spread_evenly_over_a_time() {
+async fn an_invalidation_can_be_spread_evenly_over_a_time() {
     let rig = idling(5).await;
 
     rig.pool.invalidate_over(SECOND * 10);
@@ -182,11 +183,11 @@ async fn it_can_be_spread_evenly_over_a_time() {
     }
 
     assert_eq!(alive, [4, 3, 2, 1, 0]);
-    assert_eq!(rig.pool.status().closed.by(Reason::Invalidated), 5);
+    assert_eq!(rig.pool.status().closes.by(CloseReason::Invalidated), 5);
 }
 
 #[tokio::test(start_paused = true)]
-async fn spread_ones_are_lent_until_their_time_comes() {
+async fn resources_of_a_spread_invalidation_are_lent_until_their_time_comes() {
     let rig = idling(2).await;
 
     rig.pool.invalidate_over(SECOND * 10);
@@ -200,11 +201,11 @@ async fn spread_ones_are_lent_until_their_time_comes() {
 
     assert!(id <= 2);
     assert_eq!(idle, 1);
-    assert_eq!(rig.pool.status().closed.by(Reason::Invalidated), 2);
+    assert_eq!(rig.pool.status().closes.by(CloseReason::Invalidated), 2);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_spread_one_that_is_out_when_its_time_comes_is_closed_on_return() {
+async fn a_resource_that_is_out_when_its_time_comes_is_closed_on_return() {
     let rig = idling(2).await;
     let held = (rig.acquire().await, rig.acquire().await);
 
@@ -215,7 +216,7 @@ async fn a_spread_one_that_is_out_when_its_time_comes_is_closed_on_return() {
     settle().await;
 
     assert_eq!(out, 2);
-    assert_eq!(rig.pool.status().closed.by(Reason::Invalidated), 2);
+    assert_eq!(rig.pool.status().closes.by(CloseReason::Invalidated), 2);
 }
 
 #[tokio::test(start_paused = true)]
@@ -231,7 +232,7 @@ async fn a_second_invalidation_does_not_put_off_the_first() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn at_once_hastens_what_was_spread() {
+async fn an_invalidation_at_once_hastens_one_that_was_spread() {
     let rig = idling(4).await;
     rig.pool.invalidate_over(HOUR);
     settle().await;
@@ -270,7 +271,7 @@ async fn a_failover_under_load_loses_nothing() {
     }
 
     let status = rig.pool.status();
-    assert!(status.closed.by(Reason::Invalidated) > 20);
+    assert!(status.closes.by(CloseReason::Invalidated) > 20);
     assert_eq!(status.released, 400);
     rig.assert_full_service().await;
 }

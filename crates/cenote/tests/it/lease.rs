@@ -1,8 +1,8 @@
-//! The lease: what may be asked of it, and the ways in which it ends.
+//! The lease: its accessors, and the ways in which it ends.
 
 use std::time::Duration;
 
-use cenote::{Lease, Reason};
+use cenote::{CloseReason, Lease};
 use cenote_testkit::clock::{advance, now, settle, timed};
 use cenote_testkit::{Call, Gate, GatedManager, Rig, Thing, cut};
 
@@ -132,13 +132,16 @@ async fn a_detached_resource_leaves_the_pool_for_good() {
 
     let status = rig.pool.status();
     assert_eq!((status.detached, status.acquired), (1, 2));
-    assert_eq!(status.discarded + status.closed.by(Reason::Discarded), 0);
+    assert_eq!(
+        status.discarded + status.closes.by(CloseReason::Discarded),
+        0
+    );
     assert_eq!(rig.backend.calls(Call::Close), 1, "only the other one");
     assert_eq!((rig.backend.alive(), thing.serial), (1, 1));
 }
 
 #[tokio::test(start_paused = true)]
-async fn detach_frees_its_slot_at_once_for_one_who_waits() {
+async fn detach_frees_its_slot_at_once_for_a_waiter() {
     let rig = Rig::with_max_size(1);
     let lease = rig.acquire().await;
     let waiting = rig.wait();
@@ -151,7 +154,7 @@ async fn detach_frees_its_slot_at_once_for_one_who_waits() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_polite_release_is_done_when_it_ends() {
+async fn the_return_is_done_when_an_awaited_release_ends() {
     let rig = Rig::with_max_size(1);
     rig.backend.once(Call::Clean, Gate::Slow(50 * MS));
     let mut lease = rig.acquire().await;
@@ -165,7 +168,7 @@ async fn a_polite_release_is_done_when_it_ends() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_polite_release_of_a_good_one_takes_no_time() {
+async fn an_awaited_release_of_a_good_resource_takes_no_time() {
     let rig = Rig::with_max_size(1);
     let lease = rig.acquire().await;
 
@@ -176,7 +179,7 @@ async fn a_polite_release_of_a_good_one_takes_no_time() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_polite_release_lets_the_one_it_served_run_first() {
+async fn an_awaited_release_lets_the_waiter_it_served_run_first() {
     let rig = Rig::with_max_size(1);
     let lease = rig.acquire().await;
     let pool = rig.pool.clone();
@@ -189,7 +192,7 @@ async fn a_polite_release_lets_the_one_it_served_run_first() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_polite_release_serves_the_next_in_line() {
+async fn an_awaited_release_serves_the_next_waiter() {
     let rig = Rig::with_max_size(1);
     let mut lease = rig.acquire().await;
     lease.dirty = true;
@@ -202,7 +205,7 @@ async fn a_polite_release_serves_the_next_in_line() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_polite_release_of_a_bad_one_ends_when_it_is_closed() {
+async fn an_awaited_release_of_a_bad_resource_ends_when_it_is_closed() {
     for gate in [Gate::Fail, Gate::Panic, Gate::Hang] {
         let rig = Rig::new(|pool| pool.max_size(1).clean_timeout(3 * SECOND));
         rig.backend.once(Call::Clean, gate);
@@ -213,15 +216,15 @@ async fn a_polite_release_of_a_bad_one_ends_when_it_is_closed() {
         settle().await;
 
         assert!(took <= 3 * SECOND + 2 * MS, "{gate:?} took {took:?}");
-        let closed = rig.pool.status().closed;
-        assert_eq!(closed.by(Reason::FailedClean), 1, "{gate:?}");
+        let closed = rig.pool.status().closes;
+        assert_eq!(closed.by(CloseReason::FailedClean), 1, "{gate:?}");
         assert_eq!(rig.backend.alive(), 0, "{gate:?}");
         rig.assert_full_service().await;
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_polite_release_to_a_closed_pool_ends_when_it_is_closed() {
+async fn an_awaited_release_to_a_closed_pool_ends_when_the_resource_is_closed() {
     let rig = Rig::with_max_size(1);
     let lease = rig.acquire().await;
     rig.pool.close();
@@ -237,7 +240,7 @@ async fn a_polite_release_to_a_closed_pool_ends_when_it_is_closed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_polite_release_that_is_dropped_midway_is_finished_by_the_pool() {
+async fn a_release_that_is_dropped_midway_is_finished_by_the_pool() {
     for polls in 0..8 {
         let rig = Rig::new(|pool| {
             pool.max_size(1)
@@ -265,7 +268,7 @@ async fn a_polite_release_that_is_dropped_midway_is_finished_by_the_pool() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_polite_release_of_a_broken_one_that_is_dropped_midway_is_finished_by_the_pool() {
+async fn a_release_of_a_broken_resource_that_is_dropped_midway_is_finished_by_the_pool() {
     for polls in 0..3 {
         let rig = Rig::with_max_size(1);
         rig.backend.once(Call::Close, Gate::Slow(10 * MS));

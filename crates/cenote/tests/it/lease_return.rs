@@ -1,32 +1,33 @@
-//! The return: in which order it is decided what becomes of a resource, and that nobody has it before it is clean.
+//! The return: the order of its decisions, and that no caller has a resource before it is clean.
 
 use std::time::Duration;
 
-use cenote::{Lease, Reason, Status};
+use cenote::{CloseReason, Lease, Status};
 use cenote_testkit::clock::{advance, settle};
 use cenote_testkit::{Call, Gate, Rig, Thing};
 
 const MS: Duration = Duration::from_millis(1);
 const SECOND: Duration = Duration::from_secs(1);
 
-/// What can be wrong with a resource that comes back, in the order in which it counts.
-const FLAWS: [Reason; 6] = [
-    Reason::PoolClosed,
-    Reason::Invalidated,
-    Reason::Discarded,
-    Reason::Broken,
-    Reason::Lifetime,
-    Reason::Uses,
+/// The flaws of a returned resource, in the order in which they count.
+const FLAWS: [CloseReason; 6] = [
+    CloseReason::PoolClosed,
+    CloseReason::Invalidated,
+    CloseReason::Discarded,
+    CloseReason::Broken,
+    CloseReason::Lifetime,
+    CloseReason::Uses,
 ];
 
-/// Returns a dirty resource with these flaws. Answers with what became of it, and how often it was cleaned.
-async fn give_back(flaws: &[Reason]) -> (Status, usize) {
+/// Returns a dirty resource with these flaws to the pool. Returns the status then, and how often
+/// the resource was cleaned.
+async fn give_back(flaws: &[CloseReason]) -> (Status, usize) {
     let has = |flaw| flaws.contains(&flaw);
     let rig = Rig::new(|mut pool| {
-        if has(Reason::Uses) {
+        if has(CloseReason::Uses) {
             pool = pool.max_uses(1);
         }
-        if has(Reason::Lifetime) {
+        if has(CloseReason::Lifetime) {
             pool = pool.max_lifetime(60 * SECOND);
         }
         pool.max_size(1)
@@ -35,14 +36,14 @@ async fn give_back(flaws: &[Reason]) -> (Status, usize) {
     rig.pool.pause_upkeep();
     advance(61 * SECOND).await;
     lease.dirty = true;
-    lease.broken = has(Reason::Broken);
-    if has(Reason::Invalidated) {
+    lease.broken = has(CloseReason::Broken);
+    if has(CloseReason::Invalidated) {
         rig.pool.invalidate();
     }
-    if has(Reason::PoolClosed) {
+    if has(CloseReason::PoolClosed) {
         rig.pool.close();
     }
-    if has(Reason::Discarded) {
+    if has(CloseReason::Discarded) {
         Lease::discard(lease);
     } else {
         drop(lease);
@@ -56,19 +57,19 @@ async fn a_flaw_closes_the_resource_before_it_is_cleaned() {
     for flaw in FLAWS {
         let (status, cleaned) = give_back(&[flaw]).await;
 
-        assert_eq!(status.closed.by(flaw), 1, "{flaw}");
-        assert_eq!((status.closed.total(), status.idle), (1, 0), "{flaw}");
+        assert_eq!(status.closes.by(flaw), 1, "{flaw}");
+        assert_eq!((status.closes.total(), status.idle), (1, 0), "{flaw}");
         assert_eq!(cleaned, 0, "{flaw}");
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn of_two_flaws_the_one_that_is_asked_first_counts() {
+async fn of_two_flaws_the_first_in_the_order_of_the_return_counts() {
     for (nth, first) in FLAWS.into_iter().enumerate() {
         for second in FLAWS.into_iter().skip(nth + 1) {
             let (status, cleaned) = give_back(&[first, second]).await;
 
-            let seen: Vec<_> = status.closed.iter().filter(|(_, n)| *n > 0).collect();
+            let seen: Vec<_> = status.closes.iter().filter(|(_, n)| *n > 0).collect();
             assert_eq!(seen, [(first, 1)], "of {first} and {second}");
             assert_eq!(cleaned, 0);
         }
@@ -76,10 +77,10 @@ async fn of_two_flaws_the_one_that_is_asked_first_counts() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_without_a_flaw_is_cleaned_and_kept() {
+async fn a_resource_without_a_flaw_is_cleaned_and_kept() {
     let (status, cleaned) = give_back(&[]).await;
 
-    assert_eq!((status.idle, status.closed.total(), cleaned), (1, 0, 1));
+    assert_eq!((status.idle, status.closes.total(), cleaned), (1, 0, 1));
 }
 
 #[tokio::test(start_paused = true)]
@@ -109,7 +110,7 @@ async fn a_clean_return_goes_straight_to_the_oldest_waiter() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_dirty_resource_is_in_nobodys_hands_until_it_is_cleaned() {
+async fn no_caller_has_a_dirty_resource_until_it_is_cleaned() {
     let rig = Rig::with_max_size(1);
     rig.backend.once(Call::Clean, Gate::Slow(50 * MS));
     let mut lease = rig.acquire().await;
@@ -131,7 +132,7 @@ async fn a_dirty_resource_is_in_nobodys_hands_until_it_is_cleaned() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_that_cannot_be_cleaned_is_closed() {
+async fn a_resource_that_cannot_be_cleaned_is_closed() {
     for gate in [Gate::Fail, Gate::Panic, Gate::Hang] {
         let rig = Rig::with_max_size(1);
         rig.backend.once(Call::Clean, gate);
@@ -141,8 +142,8 @@ async fn one_that_cannot_be_cleaned_is_closed() {
         drop(lease);
         advance(6 * SECOND).await;
 
-        let closed = rig.pool.status().closed;
-        assert_eq!(closed.by(Reason::FailedClean), 1, "{gate:?}");
+        let closed = rig.pool.status().closes;
+        assert_eq!(closed.by(CloseReason::FailedClean), 1, "{gate:?}");
         assert_eq!(rig.backend.alive(), 0, "{gate:?}");
         assert_eq!(rig.recorder.of("callback_failed").len(), 1, "{gate:?}");
         rig.assert_full_service().await;
@@ -159,8 +160,8 @@ async fn a_panic_while_it_is_looked_at_makes_it_broken() {
         drop(lease);
         settle().await;
 
-        let closed = rig.pool.status().closed;
-        assert_eq!(closed.by(Reason::Broken), 1, "{call:?}");
+        let closed = rig.pool.status().closes;
+        assert_eq!(closed.by(CloseReason::Broken), 1, "{call:?}");
         rig.assert_full_service().await;
     }
 }
@@ -177,11 +178,14 @@ async fn check_on_return_closes_the_dead_and_keeps_the_living() {
     settle().await;
 
     let status = rig.pool.status();
-    assert_eq!((status.closed.by(Reason::FailedCheck), status.idle), (1, 1));
+    assert_eq!(
+        (status.closes.by(CloseReason::FailedCheck), status.idle),
+        (1, 1)
+    );
 }
 
 #[tokio::test(start_paused = true)]
-async fn before_release_is_asked_on_every_return_and_a_no_closes() {
+async fn before_release_is_asked_on_every_return_and_false_closes() {
     for gate in [Gate::Fail, Gate::Panic, Gate::Hang] {
         let rig = Rig::new(|pool| {
             pool.max_size(1)
@@ -195,8 +199,8 @@ async fn before_release_is_asked_on_every_return_and_a_no_closes() {
         drop(rig.acquire().await);
         advance(6 * SECOND).await;
 
-        let closed = rig.pool.status().closed;
-        assert_eq!(closed.by(Reason::Refused), 1, "{gate:?}");
+        let closed = rig.pool.status().closes;
+        assert_eq!(closed.by(CloseReason::Refused), 1, "{gate:?}");
         assert_eq!(rig.backend.calls(Call::BeforeRelease), 2, "{gate:?}");
         rig.assert_full_service().await;
     }
@@ -218,11 +222,11 @@ async fn a_failed_clean_spares_the_check_and_the_hook() {
 
     assert_eq!(rig.backend.calls(Call::Check), 0);
     assert_eq!(rig.backend.calls(Call::BeforeRelease), 0);
-    assert_eq!(rig.pool.status().closed.total(), 1);
+    assert_eq!(rig.pool.status().closes.total(), 1);
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_that_was_invalidated_while_it_was_cleaned_is_closed() {
+async fn a_resource_that_was_invalidated_during_its_cleaning_is_closed() {
     let rig = Rig::with_max_size(1);
     rig.backend.once(Call::Clean, Gate::Slow(50 * MS));
     let mut lease = rig.acquire().await;
@@ -234,6 +238,9 @@ async fn one_that_was_invalidated_while_it_was_cleaned_is_closed() {
     advance(50 * MS).await;
 
     let status = rig.pool.status();
-    assert_eq!((status.closed.by(Reason::Invalidated), status.idle), (1, 0));
+    assert_eq!(
+        (status.closes.by(CloseReason::Invalidated), status.idle),
+        (1, 0)
+    );
     rig.assert_full_service().await;
 }

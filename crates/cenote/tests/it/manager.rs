@@ -1,4 +1,5 @@
-//! The manager: two ways to write one, what it may leave out, and that only `open`'s error reaches a caller.
+//! The manager: two ways to write one, what it may leave out, and that only `open`'s error reaches
+//! a caller.
 
 use std::error::Error;
 use std::fmt;
@@ -7,14 +8,17 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use cenote::{AcquireError, Builder, Callback, CallbackFailed, Lease, Manager, Observer, Pool};
+use cenote::event::{Callback, CallbackFailed};
+use cenote::{AcquireError, Builder, Lease, Manager, Observer, Pool};
 use cenote_testkit::clock::{advance, settle};
 use cenote_testkit::{Call, Gate, Recorder, Rig, Thing};
+
+use crate::support::text::chain;
 
 const MS: Duration = Duration::from_millis(1);
 const SECOND: Duration = Duration::from_secs(1);
 
-/// What both kinds of manager work on.
+/// The backend of both kinds of manager.
 #[derive(Default)]
 struct World {
     down: AtomicBool,
@@ -67,16 +71,17 @@ impl Manager for Written {
         if check(token).await {
             Ok(())
         } else {
-            Err(No("the healthcheck said no"))
+            Err(No("the check returned false"))
         }
     }
 
-    async fn close(&self, token: Token) {
+    async fn close(&self, token: Token) -> Result<(), No> {
         close(token).await;
+        Ok(())
     }
 }
 
-/// One life of a pool: fails, opens, checks, discards, closes. Answers with all that was observed.
+/// One life of a pool: fails, opens, checks, discards, closes. Returns all that was observed.
 async fn live<M: Manager<Resource = Token> + 'static>(
     build: impl FnOnce(Arc<World>) -> Builder<M>,
 ) -> (Vec<String>, usize, usize) {
@@ -110,24 +115,13 @@ async fn take<M: Manager + 'static>(pool: &Pool<M>) -> Lease<M> {
     pool.acquire().await.expect("the pool has a resource")
 }
 
-/// The texts of an error and of its causes.
-fn chain(error: &dyn Error) -> Vec<String> {
-    let mut texts = Vec::new();
-    let mut link = Some(error);
-    while let Some(error) = link {
-        texts.push(error.to_string());
-        link = error.source();
-    }
-    texts
-}
-
 #[tokio::test(start_paused = true)]
 async fn both_ways_to_write_a_manager_behave_alike() {
     let written = live(|world| Pool::builder(Written(world))).await;
     let given = live(|world| {
         Pool::from_fn(move || open(Arc::clone(&world)))
-            .healthcheck(check)
-            .destructor(close)
+            .check_with(check)
+            .close_with(close)
     })
     .await;
 
@@ -161,7 +155,7 @@ async fn a_manager_that_only_opens_is_alive_clean_and_closes_by_drop() {
     settle().await;
     assert_eq!(pool.status().idle, 1);
     let again = pool.acquire().await.unwrap();
-    assert_eq!((Lease::id(&again), pool.status().closed.total()), (1, 0));
+    assert_eq!((Lease::id(&again), pool.status().closes.total()), (1, 0));
     Lease::discard(again);
     settle().await;
 
@@ -206,20 +200,19 @@ async fn a_factory_may_fail_with_an_error_of_any_type() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_error_of_a_factory_can_be_had_back_as_what_it_was() {
+async fn the_error_of_a_factory_can_be_downcast_to_its_type() {
     let pool = Pool::from_fn(async || Err::<(), _>(io::Error::from(io::ErrorKind::NotConnected)))
         .build()
         .unwrap();
 
     let error = pool.acquire().await.map(drop).unwrap_err();
 
-    let cause: &cenote::ClosureError = error.source().unwrap().downcast_ref().unwrap();
-    let io: &io::Error = cause.get().downcast_ref().unwrap();
+    let io: &io::Error = error.source().unwrap().downcast_ref().unwrap();
     assert_eq!(io.kind(), io::ErrorKind::NotConnected);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_factory_that_panics_before_its_future_is_made_is_told_as_well() {
+async fn a_factory_that_panics_before_it_returns_a_future_is_reported_as_well() {
     let pool =
         Pool::from_fn(|| -> std::future::Ready<Result<(), io::Error>> { panic!("no future") })
             .max_size(1)
@@ -277,7 +270,10 @@ struct Failures(std::sync::Mutex<Vec<(Callback, String)>>);
 impl Observer for Failures {
     fn callback_failed(&self, event: &CallbackFailed<'_>) {
         let seen = (event.callback, event.message.to_owned());
-        self.0.lock().expect("nobody panics").push(seen);
+        self.0
+            .lock()
+            .expect("no holder of the lock panics")
+            .push(seen);
     }
 }
 

@@ -1,4 +1,5 @@
-//! What the pool drops for a user may use the pool: no resource, no error and no waker is dropped under its lock.
+//! Values of the user that the pool drops may call the pool: no resource, no error and no waker is
+//! dropped under its lock.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -6,15 +7,17 @@ use std::task::{Context, Wake, Waker};
 use std::thread;
 use std::{error, fmt};
 
-use cenote::{Lease, Manager, OnOpenError, Pool, WeakPool};
+use cenote::config::OnOpenError;
+use cenote::{Lease, Manager, Pool, WeakPool};
 use cenote_testkit::clock::{eventually, settle};
-use tokio::runtime::Builder;
 
-/// A way back to the pool, for what lives in it.
-type Home = Arc<OnceLock<WeakPool<Nosy>>>;
+use crate::support::runtimes::single;
 
-/// Asks its pool something whenever it is dropped.
-struct Asking(Home);
+/// A way back to the pool, for the values that it drops.
+type Back = Arc<OnceLock<WeakPool<AskingManager>>>;
+
+/// Calls its pool when it is dropped.
+struct Asking(Back);
 
 impl Drop for Asking {
     fn drop(&mut self) {
@@ -42,18 +45,18 @@ impl fmt::Display for Oops {
 impl error::Error for Oops {}
 
 /// Opens fail, except every `period`th.
-struct Nosy {
-    home: Home,
+struct AskingManager {
+    back: Back,
     period: usize,
     opens: AtomicUsize,
 }
 
-impl Manager for Nosy {
+impl Manager for AskingManager {
     type Resource = Asking;
     type Error = Oops;
 
     async fn open(&self) -> Result<Asking, Oops> {
-        let asking = Asking(Arc::clone(&self.home));
+        let asking = Asking(Arc::clone(&self.back));
         let nth = self.opens.fetch_add(1, Ordering::Relaxed) + 1;
         if nth % self.period == 0 {
             Ok(asking)
@@ -63,10 +66,10 @@ impl Manager for Nosy {
     }
 }
 
-fn nosy_pool(period: usize, on_open_error: OnOpenError) -> Pool<Nosy> {
-    let home = Home::default();
-    let manager = Nosy {
-        home: Arc::clone(&home),
+fn asking_pool(period: usize, on_open_error: OnOpenError) -> Pool<AskingManager> {
+    let back = Back::default();
+    let manager = AskingManager {
+        back: Arc::clone(&back),
         period,
         opens: AtomicUsize::new(0),
     };
@@ -75,25 +78,25 @@ fn nosy_pool(period: usize, on_open_error: OnOpenError) -> Pool<Nosy> {
         .on_open_error(on_open_error)
         .build()
         .expect("the settings are valid");
-    home.set(pool.downgrade()).expect("it is set once");
+    back.set(pool.downgrade()).expect("it is set once");
     pool
 }
 
-/// A waker that asks the pool when it is dropped.
-struct NosyWaker(WeakPool<Nosy>);
+/// A waker that calls the pool when it is dropped.
+struct AskingWaker(WeakPool<AskingManager>);
 
-impl Wake for NosyWaker {
+impl Wake for AskingWaker {
     fn wake(self: Arc<Self>) {}
 }
 
-impl Drop for NosyWaker {
+impl Drop for AskingWaker {
     fn drop(&mut self) {
         let pool = self.0.upgrade().expect("the pool outlives its waiters");
-        assert_eq!(pool.status().waiting, 0, "it has left the line");
+        assert_eq!(pool.status().waiting, 0, "it has left the queue");
     }
 }
 
-/// Runs `story` in a thread of its own, for it may never end.
+/// Runs `story` in a thread of its own, because it may never end.
 fn assert_ends(story: impl FnOnce() + Send + 'static) {
     let story = thread::spawn(story);
     eventually("the pool does not lock itself out", || story.is_finished());
@@ -104,8 +107,8 @@ fn assert_ends(story: impl FnOnce() + Send + 'static) {
 fn an_error_may_ask_the_pool_while_it_is_dropped() {
     for on_open_error in [OnOpenError::Fail, OnOpenError::Retry] {
         assert_ends(move || {
-            let runtime = Builder::new_current_thread().enable_all().build().unwrap();
-            let pool = nosy_pool(3, on_open_error);
+            let runtime = single();
+            let pool = asking_pool(3, on_open_error);
             for _ in 0..6 {
                 if let Ok(lease) = runtime.block_on(pool.acquire()) {
                     Lease::discard(lease);
@@ -118,8 +121,8 @@ fn an_error_may_ask_the_pool_while_it_is_dropped() {
 #[test]
 fn a_resource_may_ask_the_pool_while_it_is_dropped() {
     assert_ends(|| {
-        let runtime = Builder::new_current_thread().enable_all().build().unwrap();
-        let pool = nosy_pool(1, OnOpenError::Fail);
+        let runtime = single();
+        let pool = asking_pool(1, OnOpenError::Fail);
         runtime.block_on(async {
             for nth in 0..8 {
                 let lease = pool.acquire().await.unwrap();
@@ -144,31 +147,31 @@ fn a_resource_may_ask_the_pool_while_it_is_dropped() {
 #[test]
 fn a_waker_may_ask_the_pool_while_it_is_dropped() {
     assert_ends(|| {
-        let runtime = Builder::new_current_thread().enable_all().build().unwrap();
-        let pool = nosy_pool(1, OnOpenError::Fail);
+        let runtime = single();
+        let pool = asking_pool(1, OnOpenError::Fail);
         let _entered = runtime.enter();
         pool.suspend();
         let mut waiting = Box::pin(pool.acquire());
-        let nosy = Waker::from(Arc::new(NosyWaker(pool.downgrade())));
-        let polled = waiting.as_mut().poll(&mut Context::from_waker(&nosy));
+        let asking = Waker::from(Arc::new(AskingWaker(pool.downgrade())));
+        let polled = waiting.as_mut().poll(&mut Context::from_waker(&asking));
         assert!(polled.is_pending());
-        drop(nosy);
+        drop(asking);
 
         drop(waiting);
     });
 }
 
 #[tokio::test(start_paused = true)]
-async fn errors_that_nobody_needs_any_more_are_dropped() {
-    let pool = nosy_pool(usize::MAX, OnOpenError::Fail);
-    let home = pool.manager().home.clone();
-    let before = Arc::strong_count(&home);
+async fn errors_that_no_caller_will_read_are_dropped() {
+    let pool = asking_pool(usize::MAX, OnOpenError::Fail);
+    let back = pool.manager().back.clone();
+    let before = Arc::strong_count(&back);
 
     for _ in 0..100 {
         assert!(pool.acquire().await.is_err());
     }
     settle().await;
 
-    let kept = Arc::strong_count(&home) - before;
+    let kept = Arc::strong_count(&back) - before;
     assert_eq!(kept, 1, "only the last one can still be asked for");
 }

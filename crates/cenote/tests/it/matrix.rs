@@ -1,20 +1,23 @@
-//! Every await of an acquire, crossed with every way in which every callback can go wrong and with the caller dropped there: no slot is
-//! lost. The tables here serve `matrix_return`, `matrix_upkeep` and `matrix_close` too.
+//! Every await of an acquire, crossed with every way in which every callback can fail and with the
+//! caller dropped there: no slot is lost. The tables here serve `matrix_return`, `matrix_upkeep`
+//! and `matrix_close` too.
 
-use std::any::Any;
 use std::future::Future;
 use std::time::Duration;
 
 use cenote::{AcquireError, Builder, Lease};
-use cenote_testkit::{Call, Fault, Gate, GatedManager, GatedPool, Rig, Thing, cut};
+use cenote_testkit::{Call, Fault, Gate, GatedManager, GatedPool, Rig, cut};
 use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
 
-use crate::books::{assert_accounted, sample};
+use crate::support::hooks::{before_acquire, before_release};
+use crate::support::rigs::hold;
+use crate::support::status_rules::checked_status;
+use crate::support::text::panic_message;
 
 pub(crate) const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Timers are a millisecond coarse.
+/// Timers are exact to a millisecond.
 pub(crate) const IN_TIME: Duration = ACQUIRE_TIMEOUT.saturating_add(Duration::from_millis(2));
 
 /// Longer than all time limits of one resource after another.
@@ -39,7 +42,8 @@ pub(crate) enum Cut {
 }
 
 impl Cut {
-    /// Each poll of the first few, in the middle of something slow, after what is held up was doubled, after a check's time limit, never.
+    /// After each of the first polls, in the middle of a slow call, after a held-up open was
+    /// doubled by another, after the time limit of a check, and never.
     fn all() -> impl Iterator<Item = Self> {
         let delays = [1, 50, 1_500, 2_500];
         (0..=6)
@@ -62,10 +66,10 @@ impl Cut {
 pub(crate) struct Case {
     pub(crate) call: Call,
     pub(crate) gate: Gate,
-    /// It goes wrong once, or until the backend is healed.
+    /// The call fails once, or until the backend is healed.
     pub(crate) once: bool,
     pub(crate) max_size: usize,
-    /// Others who want a resource as well.
+    /// Whether other callers compete for the resources.
     pub(crate) crowd: bool,
     pub(crate) cut: Cut,
 }
@@ -97,7 +101,7 @@ impl Case {
         cases.into_iter()
     }
 
-    /// A rig in which the call of this case is made at all.
+    /// A rig that makes the call of this case at all.
     pub(crate) fn rig(
         self,
         build: impl FnOnce(Builder<GatedManager>) -> Builder<GatedManager>,
@@ -108,19 +112,15 @@ impl Case {
                 .acquire_timeout(ACQUIRE_TIMEOUT)
                 .check_on_return(self.call == Call::Check);
             let pool = match self.call {
-                Call::BeforeAcquire => pool.before_acquire(async |thing: &mut Thing| {
-                    thing.pass(Call::BeforeAcquire).await
-                }),
-                Call::BeforeRelease => pool.before_release(async |thing: &mut Thing| {
-                    thing.pass(Call::BeforeRelease).await
-                }),
+                Call::BeforeAcquire => pool.before_acquire(before_acquire),
+                Call::BeforeRelease => pool.before_release(before_release),
                 _ => pool,
             };
             build(pool)
         })
     }
 
-    /// From now on it goes wrong.
+    /// Makes the call fail from now on.
     pub(crate) fn arm(self, rig: &Rig) {
         if self.once {
             rig.backend.once(self.call, self.gate);
@@ -129,13 +129,13 @@ impl Case {
         }
     }
 
-    /// Does the call end badly?
+    /// Returns whether the call ends badly.
     pub(crate) fn is_bad(self) -> bool {
         matches!(self.gate, Gate::Fail | Gate::Hang | Gate::Panic)
     }
 }
 
-/// Plays `scenario` for every case, and names the one that fails.
+/// Plays `scenario` for every case, and names the case that fails.
 pub(crate) async fn for_every_case<A>(scenario: impl Fn(Case) -> A)
 where
     A: Future<Output = ()> + Send + 'static,
@@ -144,20 +144,14 @@ where
         let played = timeout(LONG * 60, tokio::spawn(scenario(case))).await;
         match played {
             Ok(Ok(())) => {}
-            Ok(Err(error)) => panic!("{case:?}: {}", message(&*error.into_panic())),
+            Ok(Err(error)) => panic!("{case:?}: {}", panic_message(&*error.into_panic())),
             Err(_) => panic!("{case:?}: it never ends"),
         }
     }
 }
 
-fn message(panic: &(dyn Any + Send)) -> &str {
-    let text = panic.downcast_ref::<&str>().copied();
-    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str))
-        .unwrap_or("(no message)")
-}
-
-/// Somebody else who wants a resource, uses it shortly, and must be told something in time.
-pub(crate) fn somebody(pool: &GatedPool) -> JoinHandle<()> {
+/// Another caller that wants a resource, uses it shortly, and must get an answer in time.
+pub(crate) fn competitor(pool: &GatedPool) -> JoinHandle<()> {
     let pool = pool.clone();
     tokio::spawn(async move {
         let served = timeout(IN_TIME, pool.acquire()).await;
@@ -176,45 +170,37 @@ pub(crate) fn assert_fit(lease: &Lease<GatedManager>) {
     );
 }
 
-/// Everybody in the crowd was told something.
+/// Asserts that every competitor got an answer.
 pub(crate) async fn assert_told(crowd: Vec<JoinHandle<()>>) {
     for one in crowd {
-        let told = timeout(LONG, one).await.expect("somebody waits for ever");
+        let told = timeout(LONG, one).await.expect("a caller waits for ever");
         if let Err(error) = told {
-            panic!("{}", message(&*error.into_panic()));
+            panic!("{}", panic_message(&*error.into_panic()));
         }
     }
 }
 
-/// Lets everything happen that can happen now. Far cheaper than `settle`, which matters for thousands of cases.
+/// Lets everything happen that can happen now. Far cheaper than `settle`, which matters for
+/// thousands of cases.
 pub(crate) async fn breathe() {
     sleep(Duration::from_millis(1)).await;
 }
 
 /// Makes `max_size` resources idle.
 pub(crate) async fn fill(rig: &Rig) {
-    let mut leases = Vec::new();
-    for _ in 0..rig.pool.status().max_size {
-        leases.push(rig.acquire().await);
-    }
-    drop(leases);
+    drop(hold(rig, rig.pool.status().max_size).await);
     breathe().await;
     assert_eq!(rig.pool.status().idle, rig.pool.status().max_size);
 }
 
-/// What the sums of a status promise, whatever happened.
-pub(crate) fn assert_sums(rig: &Rig) {
-    assert_accounted(&sample(&rig.pool));
-}
-
-/// The end of a scenario: nothing was lost, and what went out came back.
+/// Asserts at the end of a scenario that nothing was lost, and that every lease was returned.
 pub(crate) async fn assert_nothing_lost(rig: &Rig) {
-    assert_sums(rig);
+    checked_status(&rig.pool);
     rig.backend.heal();
-    // An open that hangs since before still fails, and tells whoever is first then.
+    // An open that hung before still fails now, and its error goes to the first waiter then.
     sleep(Duration::from_secs(11)).await;
     rig.assert_full_service().await;
-    assert_sums(rig);
+    checked_status(&rig.pool);
     let status = rig.pool.status();
     assert_eq!(
         (status.acquired, status.in_use),
@@ -241,16 +227,16 @@ async fn acquire_from(shelf: Shelf, case: Case) {
     case.arm(&rig);
     let mut crowd = Vec::new();
     if case.crowd {
-        // One comes before us, one after.
-        crowd.push(somebody(&rig.pool));
+        // One competitor comes before us, one after.
+        crowd.push(competitor(&rig.pool));
         breathe().await;
-        crowd.push(somebody(&rig.pool));
+        crowd.push(competitor(&rig.pool));
     }
 
     let served = timeout(IN_TIME, case.cut.apply(rig.pool.acquire())).await;
 
     let served = served.expect("nothing was heard in time");
-    assert_sums(&rig);
+    checked_status(&rig.pool);
     if case.cut == Cut::Never && !case.crowd {
         let told = served.as_ref().expect("it was not cut");
         assert_answer(shelf, case, told);
@@ -260,7 +246,7 @@ async fn acquire_from(shelf: Shelf, case: Case) {
     assert_nothing_lost(&rig).await;
 }
 
-/// Only an open that went wrong reaches the caller, and only as what it is.
+/// Asserts that only a failed open reaches the caller, and with the right error.
 fn assert_answer(
     shelf: Shelf,
     case: Case,
@@ -288,12 +274,12 @@ async fn an_acquire_from_an_empty_pool_loses_nothing_whatever_fails_and_wherever
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_acquire_of_what_is_idle_loses_nothing_whatever_fails_and_wherever_it_is_dropped() {
+async fn an_acquire_of_an_idle_resource_loses_nothing_whatever_fails_and_wherever_it_is_dropped() {
     for_every_case(|case| acquire_from(Shelf::Idle, case)).await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_acquire_of_what_is_stale_loses_nothing_whatever_fails_and_wherever_it_is_dropped() {
+async fn an_acquire_of_a_stale_resource_loses_nothing_whatever_fails_and_wherever_it_is_dropped() {
     for_every_case(|case| acquire_from(Shelf::Stale, case)).await;
 }
 

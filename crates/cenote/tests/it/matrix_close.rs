@@ -1,37 +1,38 @@
-//! The close of a pool with resources idle, out, on their way and waited for, crossed with every way in which every callback can go
-//! wrong, and dropped somewhere: everybody is told, nothing is lent, and in the end nothing is left alive.
+//! The close of a pool whose resources are idle, leased, being opened and waited for, crossed with
+//! every way in which every callback can fail, and dropped at some point: every waiter is told,
+//! nothing is lent, and in the end nothing is left alive.
 
 use std::time::Duration;
 
-use cenote::{AcquireError, Lease, Reason};
+use cenote::{AcquireError, CloseReason, Lease};
 use cenote_testkit::{Call, Gate, GatedPool, Rig};
 use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
 
 use crate::matrix::{Case, Cut, LONG, assert_fit, breathe, fill, for_every_case};
 
-/// `Closed` is told at once: a millisecond is what timers are coarse by.
+/// The limit for `Closed`, which is returned at once: timers are exact to a millisecond.
 const AT_ONCE: Duration = Duration::from_millis(2);
 
 #[derive(Clone, Copy, Debug)]
 enum Moment {
-    /// Everything is idle.
+    /// All resources are idle.
     Idle,
-    /// Everything is out, some of it dirty.
+    /// All resources are leased, some of them dirty.
     Out,
-    /// Everything is being opened.
+    /// All resources are being opened.
     Opening,
-    /// Something stale is being checked for somebody.
+    /// A stale resource is being checked for a caller.
     Checking,
-    /// What was out is being cleaned.
+    /// Returned resources are being cleaned.
     Cleaning,
 }
 
-/// Waits, and is told `Closed` as soon as the pool is; or was served before.
+/// A waiter that is told `Closed` as soon as the pool closes, or was served before.
 fn waiter(pool: &GatedPool) -> JoinHandle<()> {
     let pool = pool.clone();
     tokio::spawn(async move {
-        match pool.acquire_timeout(None).await {
+        match pool.acquire_within(None).await {
             Ok(lease) => assert_fit(&lease),
             Err(AcquireError::Closed { .. }) => assert!(pool.is_closed()),
             Err(AcquireError::Open { .. }) => {}
@@ -79,7 +80,7 @@ async fn close_at(moment: Moment, case: Case) {
         assert_eq!(
             left.leases.len(),
             leases.len(),
-            "it says who still holds what"
+            "it names the leases that are still out"
         );
     }
     assert_stays_closed(&rig, leases).await;
@@ -110,7 +111,7 @@ async fn assert_stays_closed(rig: &Rig, leases: Vec<Lease<cenote_testkit::GatedM
         "{status:#?}"
     );
     assert_eq!(rig.backend.alive(), 0, "something was left alive");
-    assert_eq!(status.opened, status.closed.total(), "closed exactly once");
+    assert_eq!(status.opened, status.closes.total(), "closed exactly once");
     assert_eq!(rig.backend.calls(Call::Open), opened, "opened after close");
     assert_eq!(rig.recorder.of("pool_closed").len(), 1);
 }
@@ -152,5 +153,5 @@ async fn a_close_that_is_cut_at_its_first_poll_has_closed_the_pool_and_everythin
     assert_eq!((rig.pool.status().closing, rig.backend.alive()), (3, 3));
     sleep(Duration::from_secs(6)).await;
     assert_eq!((rig.pool.status().closing, rig.backend.alive()), (0, 0));
-    assert_eq!(rig.pool.status().closed.by(Reason::PoolClosed), 3);
+    assert_eq!(rig.pool.status().closes.by(CloseReason::PoolClosed), 3);
 }

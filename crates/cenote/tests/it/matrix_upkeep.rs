@@ -1,5 +1,6 @@
-//! Eviction, lifetime, heartbeat and refill, crossed with every way in which every callback can go wrong, while callers come and are
-//! dropped: no slot is lost, and upkeep finds back to what it has to keep.
+//! Eviction, lifetime, heartbeat and refill, crossed with every way in which every callback can
+//! fail, while callers come and are dropped: no slot is lost, and upkeep restores the sizes that it
+//! must keep.
 
 use std::time::Duration;
 
@@ -8,15 +9,17 @@ use cenote_testkit::{GatedManager, Rig};
 use tokio::time::{sleep, timeout};
 
 use crate::matrix::{
-    Case, IN_TIME, LONG, assert_nothing_lost, assert_sums, assert_told, breathe, fill,
-    for_every_case, somebody,
+    Case, IN_TIME, LONG, assert_nothing_lost, assert_told, breathe, competitor, fill,
+    for_every_case,
 };
+use crate::support::status_rules::checked_status;
 
 const PERIOD: Duration = Duration::from_secs(8);
 
 type Settings = fn(Builder<GatedManager>) -> Builder<GatedManager>;
 
-/// What upkeep does is due after `PERIOD`. At that moment a caller comes, and is dropped somewhere.
+/// The work of the upkeep is due after `PERIOD`. At that moment a caller comes, and is dropped at
+/// some point.
 async fn upkeep(settings: Settings, least: usize, case: Case) {
     let least = least.min(case.max_size);
     let rig = case.rig(|pool| settings(pool.min_size(least)));
@@ -26,20 +29,20 @@ async fn upkeep(settings: Settings, least: usize, case: Case) {
     sleep(PERIOD - Duration::from_millis(1)).await;
     let mut crowd = Vec::new();
     if case.crowd {
-        crowd.extend([somebody(&rig.pool), somebody(&rig.pool)]);
+        crowd.extend([competitor(&rig.pool), competitor(&rig.pool)]);
     }
     let served = timeout(IN_TIME, case.cut.apply(rig.pool.acquire())).await;
     drop(served.expect("nothing was heard in time"));
-    assert_sums(&rig);
+    checked_status(&rig.pool);
     sleep(PERIOD).await;
-    assert_sums(&rig);
+    checked_status(&rig.pool);
 
     assert_told(crowd).await;
     assert_finds_back(&rig, least).await;
     assert_nothing_lost(&rig).await;
 }
 
-/// Once the backend is well, what must be there is there, and idle.
+/// Asserts that once the backend is healthy, the resources that must be open are open and idle.
 async fn assert_finds_back(rig: &Rig, least: usize) {
     rig.backend.heal();
     sleep(LONG).await;
@@ -52,7 +55,7 @@ async fn assert_finds_back(rig: &Rig, least: usize) {
     );
 }
 
-/// A resource was discarded, and upkeep has to open another.
+/// A resource was discarded, and upkeep must open another.
 async fn refill(case: Case) {
     let rig = case.rig(|pool| {
         pool.min_size(case.max_size)
@@ -67,12 +70,12 @@ async fn refill(case: Case) {
     cenote::Lease::discard(lease);
     let mut crowd = Vec::new();
     if case.crowd {
-        crowd.extend([somebody(&rig.pool), somebody(&rig.pool)]);
+        crowd.extend([competitor(&rig.pool), competitor(&rig.pool)]);
     }
     let served = timeout(IN_TIME, case.cut.apply(rig.pool.acquire())).await;
     drop(served.expect("nothing was heard in time"));
     breathe().await;
-    assert_sums(&rig);
+    checked_status(&rig.pool);
 
     assert_told(crowd).await;
     assert_finds_back(&rig, case.max_size).await;

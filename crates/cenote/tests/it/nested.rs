@@ -1,13 +1,17 @@
-//! Nested acquires: holders that wait for each other are found within a second, denied, or left alone, as `nested` says.
+//! Nested acquires: holders that wait for each other are found within a second, denied, or left
+//! alone, as `nested` says.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use cenote::{AcquireError, Lease, Nested};
+use cenote::config::Nested;
+use cenote::{AcquireError, Lease};
 use cenote_testkit::clock::{advance, settle};
 use cenote_testkit::{Fault, GatedManager, GatedPool, Rig};
 use tokio::sync::Barrier;
 use tokio::task::JoinHandle;
+
+use crate::support::runtimes::paused;
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -16,7 +20,7 @@ const LOOK: Duration = Duration::from_millis(1_010);
 
 type Second = Result<Lease<GatedManager>, AcquireError<Fault>>;
 
-/// Takes a lease, meets the others, and asks for another.
+/// Acquires a lease, meets the others, and asks for another.
 fn greedy(pool: &GatedPool, all_hold: &Arc<Barrier>) -> JoinHandle<Second> {
     let (pool, all_hold) = (pool.clone(), Arc::clone(all_hold));
     tokio::spawn(async move {
@@ -38,7 +42,7 @@ fn text(second: Second) -> String {
 }
 
 #[tokio::test(start_paused = true)]
-async fn holders_who_all_wait_for_each_other_are_reported_before_any_timeout() {
+async fn holders_that_all_wait_for_each_other_are_reported_before_any_timeout() {
     let rig = Rig::with_max_size(3);
     let all_hold = Arc::new(Barrier::new(3));
 
@@ -67,7 +71,8 @@ async fn the_timeout_of_a_nested_acquire_says_so_and_how_to_mend_it() {
     let [first, second] = [(); 2].map(|()| greedy(&rig.pool, &all_hold));
     let seconds = [first.await.unwrap(), second.await.unwrap()];
 
-    // The lease of the first waiter comes back too late for the second: their deadlines are the same.
+    // The lease of the first waiter comes back too late for the second: their deadlines are the
+    // same.
     let mut nested = seconds.iter().filter_map(|second| match second {
         Err(AcquireError::TimedOut(timed_out)) if timed_out.is_nested() => Some(timed_out),
         _ => None,
@@ -94,7 +99,7 @@ async fn a_task_that_waits_for_its_own_lease_is_reported() {
 
     let task = tokio::spawn(async move {
         let _first = pool.acquire().await.unwrap();
-        pool.acquire_timeout(2 * SECOND).await
+        pool.acquire_within(2 * SECOND).await
     });
     advance(LOOK).await;
 
@@ -108,7 +113,7 @@ async fn a_circle_that_is_closed_by_a_grant_is_reported_too() {
     let pool = rig.pool.clone();
 
     let task = tokio::spawn(async move {
-        let both = tokio::join!(pool.acquire(), pool.acquire_timeout(2 * SECOND));
+        let both = tokio::join!(pool.acquire(), pool.acquire_within(2 * SECOND));
         both.1
     });
     advance(LOOK).await;
@@ -167,7 +172,7 @@ async fn nothing_is_reported_while_there_is_room_to_open_another() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_who_holds_nothing_and_waits_is_not_nested() {
+async fn a_waiter_that_holds_nothing_is_not_nested() {
     let rig = Rig::with_max_size(1);
     let held = rig.acquire().await;
     let pool = rig.pool.clone();
@@ -235,7 +240,7 @@ async fn deny_lets_a_task_acquire_again_once_it_holds_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn deny_does_not_mind_what_other_tasks_hold() {
+async fn deny_ignores_the_leases_of_other_tasks() {
     let rig = rig(4, Nested::Deny);
     let all_hold = Arc::new(Barrier::new(4));
 
@@ -271,17 +276,12 @@ async fn allow_says_nothing() {
 }
 
 #[test]
-fn inside_block_on_where_there_is_no_task_it_is_found_as_well() {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_time()
-        .start_paused(true)
-        .build()
-        .unwrap();
+fn a_nested_acquire_inside_block_on_is_found_as_well() {
     let (reporting, denying) = (Rig::with_max_size(1), rig(2, Nested::Deny));
 
-    let (reported, denied) = runtime.block_on(async {
+    let (reported, denied) = paused().block_on(async {
         let _held = reporting.acquire().await;
-        let reported = reporting.pool.acquire_timeout(SECOND).await;
+        let reported = reporting.pool.acquire_within(SECOND).await;
         let _other = denying.acquire().await;
         (reported, denying.pool.acquire().await)
     });
@@ -298,7 +298,7 @@ fn a_thread_that_blocks_for_its_own_lease_is_found() {
     let _held = reporting.pool.acquire_blocking().unwrap();
     let _other = denying.pool.acquire_blocking().unwrap();
 
-    let reported = reporting.pool.acquire_blocking_timeout(limit);
+    let reported = reporting.pool.acquire_blocking_within(limit);
     let denied = denying.pool.acquire_blocking();
 
     assert!(text(reported).contains("; nested acquire: "));
@@ -307,7 +307,7 @@ fn a_thread_that_blocks_for_its_own_lease_is_found() {
 }
 
 #[test]
-fn threads_that_block_for_each_other_are_found_and_others_are_not_denied() {
+fn threads_that_block_for_each_other_are_found_and_other_threads_are_not_denied() {
     let (reporting, denying) = (Rig::with_max_size(2), rig(2, Nested::Deny));
     let all_hold = std::sync::Barrier::new(2);
     let limit = Duration::from_millis(20);
@@ -318,7 +318,7 @@ fn threads_that_block_for_each_other_are_found_and_others_are_not_denied() {
                 let _first = reporting.pool.acquire_blocking().unwrap();
                 let _other = denying.pool.acquire_blocking().unwrap();
                 all_hold.wait();
-                let _ = reporting.pool.acquire_blocking_timeout(limit);
+                let _ = reporting.pool.acquire_blocking_within(limit);
             });
         }
     });
@@ -360,21 +360,22 @@ async fn a_blocking_thread_of_the_runtime_that_tries_while_it_holds_a_lease_is_f
     ));
 }
 
-/// One task asks for three at once while all of two are out; then these come home, as the test wants it.
-async fn ask_for_three(rig: &Rig, come_home: impl FnOnce([Lease<GatedManager>; 2])) {
+/// One task asks for three leases at once while both resources are out; then these are returned as
+/// the test wants it.
+async fn ask_for_three(rig: &Rig, give_back: impl FnOnce([Lease<GatedManager>; 2])) {
     let held = [rig.acquire().await, rig.acquire().await];
     let pool = rig.pool.clone();
     let task = tokio::spawn(async move {
         let _all = tokio::join!(pool.acquire(), pool.acquire(), pool.acquire());
     });
     settle().await;
-    come_home(held);
+    give_back(held);
     advance(LOOK).await;
     task.abort();
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_grant_that_closes_a_circle_is_reported_also_where_fewer_wait_than_there_are() {
+async fn a_grant_that_closes_a_circle_is_reported_though_fewer_wait_than_there_are_resources() {
     let rig = rig(2, Nested::Report);
 
     ask_for_three(&rig, drop).await;
@@ -383,7 +384,7 @@ async fn a_grant_that_closes_a_circle_is_reported_also_where_fewer_wait_than_the
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_grant_is_no_circle_while_somebody_holds_who_does_not_wait() {
+async fn a_grant_is_no_circle_while_one_holder_does_not_wait() {
     let rig = rig(2, Nested::Report);
     let mut kept = None;
 

@@ -1,26 +1,20 @@
-//! A panic in user code, wherever it runs, is a failure like any other: it loses no slot, poisons nothing, and reaches nobody else.
+//! A panic in user code, wherever it runs, is a failure like any other: it loses no slot, poisons
+//! nothing, and reaches no other caller.
 
-use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, panic_any};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
-use cenote::{
-    AcquireError, BreakerState, Failure, Lease, Manager, OpenError, Pool, Reason, Recovery,
-    Strategy, Verdict,
-};
+use cenote::breaker::{BreakerState, Recovery, Verdict};
+use cenote::{AcquireError, CloseReason, Lease, Manager, OpenError, Pool};
 use cenote_testkit::clock::{advance, settle};
 use cenote_testkit::{Call, Gate, Rig, Thing};
 
-fn message(panic: Box<dyn Any + Send>) -> String {
-    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
-    text.or_else(|| panic.downcast_ref::<String>().cloned())
-        .unwrap_or_default()
-}
+use crate::support::scribe::{Method, Scribe};
+use crate::support::text::panic_message;
 
 #[tokio::test(start_paused = true)]
-async fn a_panic_in_open_is_told_to_the_one_who_waits_with_its_message() {
+async fn a_panic_in_open_is_told_to_the_waiter_with_its_message() {
     let rig = Rig::with_max_size(1);
     rig.backend.once(Call::Open, Gate::Panic);
 
@@ -48,7 +42,7 @@ async fn a_panic_in_check_closes_the_resource_and_the_caller_gets_another() {
     let lease = rig.acquire().await;
 
     assert_eq!(lease.serial, 2);
-    assert_eq!(rig.pool.status().closed.by(Reason::FailedCheck), 1);
+    assert_eq!(rig.pool.status().closes.by(CloseReason::FailedCheck), 1);
     assert_eq!(
         rig.recorder.of("callback_failed"),
         ["callback_failed 1 Check panicked: the backend panicked in Check"]
@@ -68,12 +62,12 @@ async fn a_panic_in_clean_closes_the_resource_and_its_waiter_gets_another() {
     drop(lease);
 
     assert_eq!(waiter.await.unwrap().serial, 2);
-    assert_eq!(rig.pool.status().closed.by(Reason::FailedClean), 1);
+    assert_eq!(rig.pool.status().closes.by(CloseReason::FailedClean), 1);
     rig.assert_full_service().await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_panic_in_clean_does_not_reach_the_one_who_returns_politely() {
+async fn a_panic_in_clean_does_not_reach_an_awaited_release() {
     let rig = Rig::with_max_size(1);
     let mut lease = rig.acquire().await;
     lease.dirty = true;
@@ -81,7 +75,7 @@ async fn a_panic_in_clean_does_not_reach_the_one_who_returns_politely() {
 
     Lease::release(lease).await;
 
-    assert_eq!(rig.pool.status().closed.by(Reason::FailedClean), 1);
+    assert_eq!(rig.pool.status().closes.by(CloseReason::FailedClean), 1);
     rig.assert_full_service().await;
 }
 
@@ -111,7 +105,11 @@ async fn a_panic_in_is_broken_or_needs_cleaning_means_that_it_is_broken() {
         drop(lease);
 
         assert_eq!(waiter.await.unwrap().serial, 2, "{call:?}");
-        assert_eq!(rig.pool.status().closed.by(Reason::Broken), 1, "{call:?}");
+        assert_eq!(
+            rig.pool.status().closes.by(CloseReason::Broken),
+            1,
+            "{call:?}"
+        );
         let told = format!("callback_failed 1 Inspect panicked: the backend panicked in {call:?}");
         assert_eq!(rig.recorder.of("callback_failed"), [told]);
         rig.assert_full_service().await;
@@ -119,7 +117,7 @@ async fn a_panic_in_is_broken_or_needs_cleaning_means_that_it_is_broken() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_panic_in_before_acquire_is_a_no() {
+async fn a_panic_in_before_acquire_counts_as_false() {
     let rig = Rig::new(|pool| {
         pool.max_size(1)
             .before_acquire(async |thing: &mut Thing| thing.pass(Call::BeforeAcquire).await)
@@ -130,13 +128,13 @@ async fn a_panic_in_before_acquire_is_a_no() {
     let lease = rig.acquire().await;
 
     assert_eq!(lease.serial, 2);
-    assert_eq!(rig.pool.status().closed.by(Reason::Refused), 1);
+    assert_eq!(rig.pool.status().closes.by(CloseReason::Refused), 1);
     drop(lease);
     rig.assert_full_service().await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_panic_in_before_release_is_a_no() {
+async fn a_panic_in_before_release_counts_as_false() {
     let rig = Rig::new(|pool| {
         pool.max_size(1)
             .before_release(async |thing: &mut Thing| thing.pass(Call::BeforeRelease).await)
@@ -147,18 +145,18 @@ async fn a_panic_in_before_release_is_a_no() {
     drop(lease);
     settle().await;
 
-    assert_eq!(rig.pool.status().closed.by(Reason::Refused), 1);
+    assert_eq!(rig.pool.status().closes.by(CloseReason::Refused), 1);
     assert_eq!((rig.pool.status().total, rig.backend.alive()), (0, 0));
     rig.assert_full_service().await;
 }
 
-/// Panics when it is told to: before there is a future, or with something that is no text.
+/// Panics on demand: before it returns a future, or with a payload that is no text.
 #[derive(Default)]
-struct Hasty {
+struct PanicsOnDemand {
     calls: AtomicUsize,
 }
 
-impl Manager for Hasty {
+impl Manager for PanicsOnDemand {
     type Resource = ();
     type Error = std::io::Error;
 
@@ -173,7 +171,10 @@ impl Manager for Hasty {
 
 #[tokio::test(start_paused = true)]
 async fn a_panic_before_there_is_a_future_or_without_a_text_is_a_failed_open() {
-    let pool = Pool::builder(Hasty::default()).max_size(1).build().unwrap();
+    let pool = Pool::builder(PanicsOnDemand::default())
+        .max_size(1)
+        .build()
+        .unwrap();
 
     let (first, second) = (pool.acquire().await, pool.acquire().await);
 
@@ -184,7 +185,7 @@ async fn a_panic_before_there_is_a_future_or_without_a_text_is_a_failed_open() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_panic_in_the_predicate_of_retain_goes_on_and_closes_nothing() {
+async fn a_panic_in_the_predicate_of_retain_reaches_its_caller_and_closes_nothing() {
     let rig = Rig::with_max_size(2);
     let leases = [rig.acquire().await, rig.acquire().await];
     drop(leases);
@@ -193,14 +194,14 @@ async fn a_panic_in_the_predicate_of_retain_goes_on_and_closes_nothing() {
         rig.pool.retain(|_| panic!("in the predicate"));
     }));
 
-    assert_eq!(message(panicked.unwrap_err()), "in the predicate");
+    assert_eq!(panic_message(&*panicked.unwrap_err()), "in the predicate");
     assert_eq!((rig.pool.status().idle, rig.backend.alive()), (2, 2));
-    assert_eq!(rig.pool.status().closed.total(), 0);
+    assert_eq!(rig.pool.status().closes.total(), 0);
     rig.assert_full_service().await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_panic_in_the_closure_of_with_goes_on_and_returns_the_resource() {
+async fn a_panic_in_the_closure_of_with_reaches_its_caller_and_discards_the_resource() {
     let rig = Rig::with_max_size(1);
     let pool = rig.pool.clone();
 
@@ -215,15 +216,15 @@ async fn a_panic_in_the_closure_of_with_goes_on_and_returns_the_resource() {
     .await;
 
     let panicked = panicked.unwrap_err().into_panic();
-    assert_eq!(message(panicked), "in the closure");
+    assert_eq!(panic_message(&*panicked), "in the closure");
     let again = rig.acquire().await;
-    assert_eq!((again.serial, again.dirty), (1, false));
+    assert_eq!((again.serial, again.dirty), (2, false));
     drop(again);
     rig.assert_full_service().await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_panic_of_a_holder_returns_its_leases_and_wakes_who_waits() {
+async fn a_panic_of_a_holder_returns_its_leases_and_wakes_the_waiters() {
     let rig = Rig::with_max_size(2);
     let leases = [rig.acquire().await, rig.acquire().await];
     let (first, second) = (rig.wait(), rig.wait());
@@ -240,71 +241,33 @@ async fn a_panic_of_a_holder_returns_its_leases_and_wakes_who_waits() {
     rig.assert_full_service().await;
 }
 
-/// A strategy that panics in one of its methods.
-struct Panicky {
-    on: Failing,
-    healed: Arc<AtomicBool>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Failing {
-    Success,
-    Failure,
-    Recovery,
-}
-
-impl Panicky {
-    fn at(&self, method: Failing) {
-        let healed = self.healed.load(Ordering::Relaxed);
-        assert!(healed || self.on != method, "the strategy panicked");
-    }
-}
-
-impl Strategy for Panicky {
-    fn report_success(&self, state: BreakerState, _: Instant) -> Verdict {
-        self.at(Failing::Success);
-        match state {
-            BreakerState::Recovering => Verdict::Activate,
-            _ => Verdict::Keep,
-        }
-    }
-
-    fn report_failure(&self, _: BreakerState, _: Failure, _: Instant) -> Verdict {
-        self.at(Failing::Failure);
-        Verdict::Deactivate
-    }
-
-    fn should_recover(&self, _: Duration) -> Recovery {
-        self.at(Failing::Recovery);
-        Recovery::Now
-    }
-}
-
-fn panicky(on: Failing) -> (Rig, Arc<AtomicBool>) {
-    let healed = Arc::new(AtomicBool::new(false));
-    let strategy = Panicky {
-        on,
-        healed: Arc::clone(&healed),
-    };
-    let rig = Rig::new(|pool| pool.max_size(2).breaker(strategy));
-    (rig, healed)
+/// A rig whose strategy panics in one of its methods.
+fn panicky(methods: &'static [Method]) -> (Rig, Scribe) {
+    let scribe = Scribe::default();
+    scribe.with(|notes| {
+        notes.on_success = Some(Verdict::Activate);
+        notes.on_failure = Some(Verdict::Deactivate);
+        notes.recovery = Some(Recovery::Now);
+        notes.panics_in = methods;
+    });
+    (scribe.rig(2), scribe)
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_strategy_that_panics_on_success_changes_nothing() {
-    let (rig, _) = panicky(Failing::Success);
+    let (rig, _) = panicky(&[Method::Success]);
 
     drop(rig.acquire().await);
     Lease::release(rig.acquire().await).await;
 
-    assert_eq!(rig.pool.breaker_state(), BreakerState::Active);
+    assert_eq!(rig.pool.breaker().state(), BreakerState::Active);
     assert_eq!(rig.pool.status().idle, 1);
     rig.assert_full_service().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_strategy_that_panics_on_failure_changes_nothing() {
-    let (rig, _) = panicky(Failing::Failure);
+    let (rig, _) = panicky(&[Method::Failure]);
     rig.backend.once(Call::Open, Gate::Fail);
 
     let refused = rig.pool.acquire().await;
@@ -312,24 +275,24 @@ async fn a_strategy_that_panics_on_failure_changes_nothing() {
     settle().await;
 
     assert!(matches!(refused, Err(AcquireError::Open { .. })));
-    assert_eq!(rig.pool.breaker_state(), BreakerState::Active);
-    assert_eq!(rig.pool.status().closed.by(Reason::Broken), 1);
+    assert_eq!(rig.pool.breaker().state(), BreakerState::Active);
+    assert_eq!(rig.pool.status().closes.by(CloseReason::Broken), 1);
     rig.assert_full_service().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_strategy_that_panics_when_asked_to_recover_is_asked_again() {
-    let (rig, healed) = panicky(Failing::Recovery);
+    let (rig, scribe) = panicky(&[Method::Recovery]);
     rig.backend.once(Call::Open, Gate::Fail);
     rig.pool.acquire().await.unwrap_err();
     advance(Duration::from_secs(5)).await;
-    assert_eq!(rig.pool.breaker_state(), BreakerState::Inactive);
+    assert_eq!(rig.pool.breaker().state(), BreakerState::Inactive);
 
-    healed.store(true, Ordering::Relaxed);
+    scribe.with(|notes| notes.panics_in = &[]);
     advance(Duration::from_secs(2)).await;
 
-    assert_eq!(rig.pool.breaker_state(), BreakerState::Recovering);
+    assert_eq!(rig.pool.breaker().state(), BreakerState::Recovering);
     drop(rig.acquire().await);
-    assert_eq!(rig.pool.breaker_state(), BreakerState::Active);
+    assert_eq!(rig.pool.breaker().state(), BreakerState::Active);
     rig.assert_full_service().await;
 }

@@ -1,4 +1,4 @@
-//! What the README shows is what the code says.
+//! The README shows what the code does.
 
 use std::time::Duration;
 

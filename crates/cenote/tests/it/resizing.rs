@@ -1,26 +1,19 @@
-//! Resizing: grows at once, shrinks as leases come home, and the cap holds from then on.
+//! Resizing: grows at once, shrinks as leases are returned, and the cap holds from then on.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use cenote::{Lease, Pool, Reason};
+use cenote::{CloseReason, Lease, Pool};
 use cenote_testkit::clock::{advance, settle};
 use cenote_testkit::{Call, Gate, Rig};
 
+use crate::support::rigs::hold;
+
 const SECOND: Duration = Duration::from_secs(1);
 
-/// Holds `count` leases.
-async fn hold(rig: &Rig, count: usize) -> Vec<Lease<cenote_testkit::GatedManager>> {
-    let mut leases = Vec::new();
-    for _ in 0..count {
-        leases.push(rig.acquire().await);
-    }
-    leases
-}
-
 #[tokio::test(start_paused = true)]
-async fn growing_serves_those_who_wait_at_once() {
+async fn growing_serves_waiters_at_once() {
     let rig = Rig::with_max_size(1);
     let held = rig.acquire().await;
     let (mut first, mut second, mut third) = (rig.wait(), rig.wait(), rig.wait());
@@ -36,7 +29,7 @@ async fn growing_serves_those_who_wait_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn shrinking_closes_what_is_idle_at_once_the_longest_unused_first() {
+async fn shrinking_closes_idle_resources_at_once_the_longest_unused_first() {
     let rig = Rig::with_max_size(4);
     for lease in hold(&rig, 4).await {
         drop(lease);
@@ -56,7 +49,7 @@ async fn shrinking_closes_what_is_idle_at_once_the_longest_unused_first() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn shrinking_closes_the_rest_as_leases_come_home_and_yanks_none() {
+async fn shrinking_closes_the_rest_as_leases_are_returned_and_revokes_none() {
     let rig = Rig::with_max_size(4);
     let mut held = hold(&rig, 4).await;
 
@@ -69,12 +62,12 @@ async fn shrinking_closes_the_rest_as_leases_come_home_and_yanks_none() {
     }
 
     assert_eq!(seen, [4, 3, 2, 2, 2]);
-    assert_eq!(rig.pool.status().closed.by(Reason::Shrunk), 2);
+    assert_eq!(rig.pool.status().closes.by(CloseReason::Shrunk), 2);
     assert_eq!(rig.pool.status().idle, 2);
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_who_waits_is_not_served_by_what_is_too_many() {
+async fn a_waiter_is_not_served_by_a_surplus_resource() {
     let rig = Rig::with_max_size(3);
     let mut held = hold(&rig, 3).await;
     let mut waiting = rig.wait();
@@ -92,18 +85,18 @@ async fn one_who_waits_is_not_served_by_what_is_too_many() {
     assert!(waiting.is_served());
     let status = rig.pool.status();
     assert_eq!((status.in_use, status.total), (1, 1));
-    assert_eq!(status.closed.by(Reason::Shrunk), 2);
+    assert_eq!(status.closes.by(CloseReason::Shrunk), 2);
 }
 
 #[tokio::test(start_paused = true)]
 async fn after_a_shrink_no_more_than_the_new_size_are_ever_opened() {
-    // deadpool: 16 live objects.
+    // deadpool has 16 live objects here.
     let rig = Rig::with_max_size(16);
     drop(rig.acquire().await);
     rig.pool.resize(4).unwrap();
 
     let pool = &rig.pool;
-    let mut waiting: Vec<_> = (0..16).map(|_| pool.acquire_timeout(SECOND)).collect();
+    let mut waiting: Vec<_> = (0..16).map(|_| pool.acquire_within(SECOND)).collect();
     let mut leases = Vec::new();
     for acquire in waiting.drain(..) {
         leases.extend(acquire.await.ok());
@@ -115,13 +108,13 @@ async fn after_a_shrink_no_more_than_the_new_size_are_ever_opened() {
 
 #[tokio::test(start_paused = true)]
 async fn a_shrink_that_is_taken_back_lends_no_more_than_before() {
-    // deadpool: a fifth is created.
+    // deadpool creates a fifth object here.
     let rig = Rig::with_max_size(4);
     let held = hold(&rig, 4).await;
 
     rig.pool.resize(2).unwrap();
     rig.pool.resize(4).unwrap();
-    let fifth = rig.pool.acquire_timeout(SECOND).await;
+    let fifth = rig.pool.acquire_within(SECOND).await;
 
     assert!(fifth.is_err());
     assert_eq!((rig.backend.alive(), rig.backend.peak()), (4, 4));
@@ -130,7 +123,7 @@ async fn a_shrink_that_is_taken_back_lends_no_more_than_before() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_shrink_that_is_taken_back_keeps_what_was_out() {
+async fn a_shrink_that_is_taken_back_keeps_the_leased_resources() {
     let rig = Rig::with_max_size(4);
     let held = hold(&rig, 4).await;
     rig.pool.resize(1).unwrap();
@@ -161,11 +154,11 @@ async fn opens_on_their_way_when_the_pool_shrinks_are_closed_and_one_is_lent() {
         .count();
     let status = rig.pool.status();
     assert_eq!((served, status.in_use, status.total), (1, 1, 1));
-    assert_eq!(status.closed.by(Reason::Shrunk), 3);
+    assert_eq!(status.closes.by(CloseReason::Shrunk), 3);
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_still_closing_keeps_its_place_when_the_pool_grows() {
+async fn a_resource_that_is_still_closing_keeps_its_slot_when_the_pool_grows() {
     let rig = Rig::with_max_size(2);
     let held = hold(&rig, 2).await;
     rig.backend.always(Call::Close, Gate::Slow(SECOND));
@@ -215,7 +208,7 @@ async fn zero_is_refused_without_minima_too() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn every_resize_is_told() {
+async fn every_resize_is_observed() {
     let rig = Rig::with_max_size(4);
 
     rig.pool.resize(9).unwrap();
@@ -249,7 +242,7 @@ async fn under_load_the_cap_holds_whatever_it_is_changed_to() {
             async { Ok::<_, std::io::Error>(()) }
         }
     })
-    .destructor({
+    .close_with({
         let alive = Arc::clone(&alive);
         move |()| {
             alive.fetch_sub(1, Ordering::SeqCst);
@@ -286,7 +279,7 @@ async fn under_load_the_cap_holds_whatever_it_is_changed_to() {
 
     assert!(most.load(Ordering::SeqCst) <= LARGEST);
     let mut leases = Vec::new();
-    while let Ok(lease) = pool.acquire_timeout(Duration::from_millis(50)).await {
+    while let Ok(lease) = pool.acquire_within(Duration::from_millis(50)).await {
         leases.push(lease);
     }
     let status = pool.status();

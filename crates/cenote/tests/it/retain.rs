@@ -1,9 +1,10 @@
-//! Retain: closes the idle that fail the predicate, and loses nothing when the predicate panics.
+//! Retain: closes the idle resources that fail the predicate, and loses nothing when the predicate
+//! panics.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
-use cenote::{Lease, Reason};
+use cenote::{CloseReason, Lease};
 use cenote_testkit::Rig;
 use cenote_testkit::clock::{advance, settle};
 
@@ -17,20 +18,23 @@ async fn idling(count: usize) -> Rig {
 }
 
 #[tokio::test(start_paused = true)]
-async fn it_closes_the_idle_that_the_predicate_refuses_and_keeps_the_rest() {
+async fn idle_resources_that_the_predicate_refuses_are_closed_and_the_rest_is_kept() {
     let rig = idling(4).await;
 
     rig.pool.retain(|thing| thing.serial % 2 == 0);
     settle().await;
 
     let status = rig.pool.status();
-    assert_eq!((status.idle, status.closed.by(Reason::Refused)), (2, 2));
+    assert_eq!(
+        (status.idle, status.closes.by(CloseReason::Refused)),
+        (2, 2)
+    );
     assert_eq!(rig.backend.alive(), 2);
     rig.assert_full_service().await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn it_asks_about_each_idle_resource_once_and_about_no_other() {
+async fn the_predicate_sees_each_idle_resource_once_and_no_other() {
     let rig = idling(3).await;
     let held = rig.acquire().await;
 
@@ -46,7 +50,7 @@ async fn it_asks_about_each_idle_resource_once_and_about_no_other() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn on_an_empty_pool_it_asks_nothing() {
+async fn on_an_empty_pool_the_predicate_is_not_called() {
     let rig = Rig::with_max_size(2);
 
     rig.pool.retain(|_| panic!("there is nothing to ask about"));
@@ -55,7 +59,7 @@ async fn on_an_empty_pool_it_asks_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_panic_in_the_predicate_goes_on_and_nothing_is_lost() {
+async fn a_panic_in_the_predicate_reaches_the_caller_and_nothing_is_lost() {
     let rig = idling(3).await;
     let mut asked = 0;
 
@@ -72,12 +76,12 @@ async fn a_panic_in_the_predicate_goes_on_and_nothing_is_lost() {
     assert_eq!(message, "the second is too much");
     let status = rig.pool.status();
     assert_eq!((asked, status.idle, status.checking), (2, 2, 0));
-    assert_eq!(status.closed.by(Reason::Refused), 1);
+    assert_eq!(status.closes.by(CloseReason::Refused), 1);
     rig.assert_full_service().await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn meanwhile_the_others_are_lent() {
+async fn while_the_predicate_runs_the_other_resources_are_lent() {
     let rig = idling(2).await;
     let mut lent = Vec::new();
 
@@ -93,7 +97,7 @@ async fn meanwhile_the_others_are_lent() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_in_nobodys_hands_counts_as_checked() {
+async fn a_resource_that_the_predicate_sees_counts_as_checking() {
     let rig = idling(2).await;
     let mut seen = Vec::new();
 
@@ -107,7 +111,7 @@ async fn one_in_nobodys_hands_counts_as_checked() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_who_comes_meanwhile_is_served_by_what_is_kept() {
+async fn a_caller_that_comes_during_retain_is_served_by_a_kept_resource() {
     let rig = idling(1).await;
     let mut waiting = None;
 
@@ -122,7 +126,7 @@ async fn one_who_comes_meanwhile_is_served_by_what_is_kept() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_who_comes_meanwhile_is_served_by_a_new_one_if_none_is_kept() {
+async fn a_caller_that_comes_during_retain_is_served_by_a_new_resource_if_none_is_kept() {
     let rig = idling(1).await;
     let mut waiting = None;
 
@@ -137,7 +141,7 @@ async fn one_who_comes_meanwhile_is_served_by_a_new_one_if_none_is_kept() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_who_comes_meanwhile_is_served_though_the_predicate_panics() {
+async fn a_caller_that_comes_during_retain_is_served_though_the_predicate_panics() {
     let rig = idling(1).await;
     let mut waiting = None;
 
@@ -155,7 +159,7 @@ async fn one_who_comes_meanwhile_is_served_though_the_predicate_panics() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_kept_is_no_fresher_and_no_staler_than_before() {
+async fn a_kept_resource_is_no_fresher_and_no_staler_than_before() {
     let rig = idling(1).await;
     advance(SECOND * 10).await;
 
@@ -166,7 +170,7 @@ async fn what_is_kept_is_no_fresher_and_no_staler_than_before() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_predicate_that_closes_the_pool_gets_what_it_asked_for() {
+async fn a_predicate_may_close_the_pool() {
     let rig = idling(2).await;
 
     rig.pool.retain(|_| {
@@ -175,12 +179,12 @@ async fn a_predicate_that_closes_the_pool_gets_what_it_asked_for() {
     });
     settle().await;
 
-    assert_eq!(rig.pool.status().closed.by(Reason::PoolClosed), 2);
+    assert_eq!(rig.pool.status().closes.by(CloseReason::PoolClosed), 2);
     assert_eq!(rig.backend.alive(), 0);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_predicate_that_invalidates_the_pool_gets_what_it_asked_for() {
+async fn a_predicate_may_invalidate_the_pool() {
     let rig = idling(2).await;
 
     rig.pool.retain(|_| {
@@ -189,12 +193,12 @@ async fn a_predicate_that_invalidates_the_pool_gets_what_it_asked_for() {
     });
     settle().await;
 
-    assert_eq!(rig.pool.status().closed.by(Reason::Invalidated), 2);
+    assert_eq!(rig.pool.status().closes.by(CloseReason::Invalidated), 2);
     rig.assert_full_service().await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_refused_is_refilled() {
+async fn refused_resources_are_refilled() {
     let rig = Rig::new(|pool| pool.max_size(3).min_size(2));
     rig.pool.warm().await.unwrap();
 
@@ -206,9 +210,9 @@ async fn what_is_refused_is_refilled() {
     assert_eq!((status.idle, status.opened), (2, 4));
 }
 
-/// Also while nobody does the upkeep.
+/// Also while no runtime drives the upkeep.
 #[tokio::test(start_paused = true)]
-async fn what_is_invalidated_while_it_is_looked_at_is_closed() {
+async fn a_resource_that_is_invalidated_during_retain_is_closed() {
     let rig = Rig::with_max_size(2);
     drop(rig.acquire().await);
     rig.pool.pause_upkeep();

@@ -2,31 +2,15 @@
 
 use std::time::Duration;
 
-use cenote::{Lease, Reason};
+use cenote::{CloseReason, Lease};
 use cenote_testkit::clock::{advance, eventually, settle, timed};
 use cenote_testkit::{Call, Gate, Rig};
-use tokio::runtime::{Builder, Handle, Runtime};
+use tokio::runtime::{Handle, Runtime};
+
+use crate::support::runtimes::{paused, single, threaded};
 
 const MS: Duration = Duration::from_millis(1);
 const LEAK: Duration = Duration::from_secs(10);
-
-fn single() -> Runtime {
-    let built = Builder::new_current_thread().enable_all().build();
-    built.expect("a runtime can be started")
-}
-
-/// One whose clock stands still while it has something to do.
-fn paused() -> Runtime {
-    let mut builder = Builder::new_current_thread();
-    let built = builder.enable_all().start_paused(true).build();
-    built.expect("a runtime can be started")
-}
-
-fn threaded() -> Runtime {
-    let mut builder = Builder::new_multi_thread();
-    let built = builder.worker_threads(1).enable_all().build();
-    built.expect("a runtime can be started")
-}
 
 const KINDS: [fn() -> Runtime; 2] = [single, threaded];
 
@@ -37,47 +21,49 @@ const ENDS: [fn(Runtime); 3] = [
     |runtime| runtime.shutdown_timeout(100 * MS),
 ];
 
+/// A rig with two idle resources that were opened on a runtime which is gone.
+fn stranded(kind: fn() -> Runtime) -> Rig {
+    let rig = Rig::new(|pool| pool.max_size(2).check_after_idle(None));
+    kind().block_on(rig.leave_idle(2));
+    rig
+}
+
 #[test]
-fn what_was_opened_on_a_runtime_that_is_gone_is_checked_before_it_is_lent() {
+fn a_resource_whose_runtime_is_gone_is_checked_once_before_it_is_lent() {
     for kind in KINDS {
-        let rig = Rig::new(|pool| pool.max_size(2).check_after_idle(None));
-        let first = kind();
-        let both = first.block_on(async { (rig.acquire().await, rig.acquire().await) });
-        drop(both);
-        drop(first);
+        let rig = stranded(kind);
 
         let second = kind();
         let lease = second.block_on(rig.acquire());
+        let checks = rig.backend.calls(Call::Check);
 
-        assert_eq!(rig.backend.calls(Call::Check), 1);
+        assert!((1..=2).contains(&checks), "{checks} checks");
         assert_eq!((Lease::uses(&lease), rig.pool.status().opened), (2, 2));
         drop(lease);
         second.block_on(rig.assert_full_service());
+        assert_eq!(rig.backend.calls(Call::Check), 2, "one for each resource");
+        assert_eq!(rig.pool.status().opened, 2);
     }
 }
 
 #[test]
-fn what_died_with_its_runtime_is_replaced() {
+fn a_resource_that_died_with_its_runtime_is_replaced() {
     for kind in KINDS {
-        let rig = Rig::new(|pool| pool.max_size(2).check_after_idle(None));
-        let first = kind();
-        let both = first.block_on(async { (rig.acquire().await, rig.acquire().await) });
-        drop(both);
-        drop(first);
+        let rig = stranded(kind);
         rig.backend.always(Call::Check, Gate::Fail);
 
         let second = kind();
         let lease = second.block_on(rig.acquire());
 
         assert_eq!((Lease::id(&lease), Lease::uses(&lease)), (3, 1));
-        assert_eq!(rig.pool.status().closed.by(Reason::FailedCheck), 2);
+        assert_eq!(rig.pool.status().closes.by(CloseReason::FailedCheck), 2);
         drop(lease);
         second.block_on(rig.assert_full_service());
     }
 }
 
 #[test]
-fn what_was_opened_on_another_living_runtime_is_lent_as_it_is() {
+fn a_resource_of_another_living_runtime_is_lent_as_it_is() {
     let rig = Rig::new(|pool| pool.max_size(1).check_after_idle(None));
     let (first, second) = (threaded(), threaded());
     drop(first.block_on(rig.acquire()));
@@ -88,7 +74,7 @@ fn what_was_opened_on_another_living_runtime_is_lent_as_it_is() {
 }
 
 #[test]
-fn what_lives_is_lent_before_what_may_have_died_with_its_runtime() {
+fn a_resource_of_a_living_runtime_is_lent_before_one_whose_runtime_is_gone() {
     let rig = Rig::new(|pool| pool.max_size(2).check_after_idle(None));
     let (first, second) = (threaded(), single());
     let living = second.block_on(rig.acquire());
@@ -140,7 +126,7 @@ fn a_waiter_is_not_stranded_when_a_check_dies_with_its_runtime() {
     drop(first);
 
     assert!(second.block_on(waiting).unwrap().is_ok());
-    assert_eq!(rig.pool.status().closed.by(Reason::FailedCheck), 1);
+    assert_eq!(rig.pool.status().closes.by(CloseReason::FailedCheck), 1);
     second.block_on(rig.assert_full_service());
 }
 
@@ -232,7 +218,7 @@ fn one_pool_serves_many_runtimes_in_turn() {
 }
 
 #[test]
-fn the_upkeep_goes_on_at_the_runtime_of_the_next_caller() {
+fn the_upkeep_goes_on_on_the_runtime_of_the_next_caller() {
     let rig = Rig::new(|pool| pool.max_size(4).min_size(3));
     let (first, second) = (threaded(), threaded());
     first.block_on(rig.pool.warm()).unwrap();
@@ -246,7 +232,7 @@ fn the_upkeep_goes_on_at_the_runtime_of_the_next_caller() {
 }
 
 #[test]
-fn the_upkeep_moves_to_one_who_waits_when_its_runtime_dies() {
+fn the_upkeep_moves_to_a_waiter_when_its_runtime_dies() {
     let rig = Rig::with_max_size(1);
     let (first, second) = (threaded(), threaded());
     let lease = first.block_on(rig.acquire());
@@ -261,7 +247,7 @@ fn the_upkeep_moves_to_one_who_waits_when_its_runtime_dies() {
 }
 
 #[test]
-fn one_who_waits_takes_over_the_upkeep_at_once_when_its_runtime_dies() {
+fn a_waiter_takes_over_the_upkeep_at_once_when_its_runtime_dies() {
     let rig = Rig::new(|pool| pool.max_size(1).leak_after(LEAK).acquire_timeout(None));
     let first = single();
     drop(first.block_on(rig.acquire()));
@@ -271,12 +257,12 @@ fn one_who_waits_takes_over_the_upkeep_at_once_when_its_runtime_dies() {
         let _held = rig.acquire().await;
         let pool = rig.pool.clone();
         tokio::spawn(async move { pool.acquire().await.map(drop) });
-        // A little longer than `LEAK`, because the lease began in real time after the clock was paused; but not so long that the
-        // waiter takes over upkeep that is overdue.
+        // A little longer than `LEAK`, because the lease began in real time after the clock was
+        // paused. But not so long that the waiter takes over upkeep that is overdue.
         advance(LEAK + Duration::from_millis(500)).await;
-        assert_eq!(rig.pool.status().leaked, 0, "nobody drives the upkeep");
+        assert_eq!(rig.pool.status().leaked, 0, "the upkeep is not driven");
         first.shutdown_background();
-        // The clock stands still, so that it is not the look of each second that helps.
+        // The clock stands still, so that the waiter's look once a second cannot help.
         settle().await;
     });
 
@@ -284,7 +270,7 @@ fn one_who_waits_takes_over_the_upkeep_at_once_when_its_runtime_dies() {
 }
 
 #[test]
-fn a_runtime_that_is_not_driven_holds_nobody_else_up() {
+fn a_runtime_that_is_not_driven_holds_up_no_other() {
     let rig = Rig::with_max_size(2);
     let (idle, second) = (single(), threaded());
     drop(idle.block_on(rig.acquire()));
@@ -318,7 +304,7 @@ fn a_hung_open_is_passed_by_another_though_the_runtime_of_the_upkeep_is_not_driv
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_forgotten_pool_dies_and_its_upkeep_with_it() {
+async fn a_pool_without_handles_ends_and_its_upkeep_with_it() {
     let Rig { pool, backend, .. } = Rig::with_max_size(3);
     let alive = || Handle::current().metrics().num_alive_tasks();
     let both = (pool.acquire().await.unwrap(), pool.acquire().await.unwrap());
@@ -336,7 +322,7 @@ async fn a_forgotten_pool_dies_and_its_upkeep_with_it() {
 }
 
 #[test]
-fn a_pool_that_is_forgotten_in_a_plain_thread_is_closed_by_its_runtime() {
+fn a_pool_that_is_dropped_in_a_plain_thread_is_closed_by_its_runtime() {
     let runtime = threaded();
     let Rig { pool, backend, .. } = Rig::with_max_size(1);
     drop(runtime.block_on(pool.acquire()).unwrap());
@@ -348,7 +334,7 @@ fn a_pool_that_is_forgotten_in_a_plain_thread_is_closed_by_its_runtime() {
 }
 
 #[test]
-fn a_pool_that_is_forgotten_after_its_runtime_drops_what_it_had() {
+fn a_pool_that_is_dropped_after_its_runtime_drops_its_resources() {
     let Rig { pool, backend, .. } = Rig::with_max_size(1);
     drop(single().block_on(pool.acquire()).unwrap());
 
@@ -358,7 +344,7 @@ fn a_pool_that_is_forgotten_after_its_runtime_drops_what_it_had() {
 }
 
 #[test]
-fn one_who_closes_the_pool_hears_of_the_last_return_though_the_upkeep_is_gone() {
+fn close_within_hears_of_the_last_return_though_the_upkeep_is_gone() {
     let rig = Rig::with_max_size(1);
     let first = single();
     drop(first.block_on(rig.acquire()));
@@ -378,7 +364,7 @@ fn one_who_closes_the_pool_hears_of_the_last_return_though_the_upkeep_is_gone() 
 }
 
 #[test]
-fn one_who_closes_the_pool_does_the_work_that_nobody_else_is_there_for() {
+fn close_within_does_the_owed_work_if_the_upkeep_is_gone() {
     let rig = Rig::with_max_size(2);
     let first = single();
     drop(first.block_on(rig.acquire()));

@@ -4,14 +4,16 @@ use std::future::{Future, poll_fn};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::task::{Context, Poll, Waker};
 
-use cenote::{Bound, LazyScope, Lease, Scope, scope};
+use cenote::scope::{Bound, LazyScope, Scope};
+use cenote::{Lease, scope};
 use cenote_testkit::clock::settle;
 use cenote_testkit::{Rig, cut};
 
-/// Binds and pins, and leaves it in the scope. The number of the resource.
+use crate::support::rigs::bind_pinned;
+
+/// Binds a resource, pins it and leaves it in the scope. Returns its id.
 async fn pin(rig: &Rig) -> u64 {
-    let mut bound = rig.pool.bind().await.expect("the pool has a resource");
-    assert!(Bound::pin(&mut bound));
+    let bound = bind_pinned(&rig.pool).await;
     Lease::id(&bound)
 }
 
@@ -36,7 +38,7 @@ async fn a_scope_that_touches_nothing_acquires_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_not_pinned_goes_back_after_each_use() {
+async fn an_unpinned_resource_goes_back_after_each_use() {
     let rig = Rig::with_max_size(1);
 
     scope(async {
@@ -49,7 +51,7 @@ async fn what_is_not_pinned_goes_back_after_each_use() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_pinned_is_met_again_until_the_scope_ends() {
+async fn a_pinned_resource_is_reused_until_the_scope_ends() {
     let rig = Rig::with_max_size(3);
 
     scope(async {
@@ -189,7 +191,7 @@ async fn a_handle_that_outlives_its_scope_is_outside_any() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_in_use_when_its_scope_ends_goes_back_after_its_use() {
+async fn a_resource_in_use_when_its_scope_ends_goes_back_after_its_use() {
     let rig = Rig::with_max_size(1);
 
     let kept = scope(async {
@@ -216,7 +218,7 @@ async fn a_scope_without_its_function_ends_with_its_last_handle() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_scope_that_is_not_nested_meets_nothing_of_the_one_around_it() {
+async fn a_scope_that_is_not_nested_sees_nothing_of_the_scope_around_it() {
     let rig = Rig::with_max_size(2);
 
     scope(async {
@@ -264,7 +266,7 @@ async fn a_scope_keeps_no_pool_open() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_scope_inside_another_meets_what_is_pinned_outside() {
+async fn a_scope_inside_another_uses_the_resource_pinned_outside() {
     let rig = Rig::with_max_size(3);
 
     scope(async {
@@ -283,7 +285,7 @@ async fn a_scope_inside_another_meets_what_is_pinned_outside() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_pinned_inside_is_not_met_outside() {
+async fn a_resource_pinned_inside_is_not_used_outside() {
     let rig = Rig::with_max_size(3);
 
     scope(async {
@@ -315,7 +317,7 @@ async fn a_lazy_scope_is_one_scope_for_all_calls_and_ends_when_it_is_dropped() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_lazy_scope_keeps_what_was_bound_in_a_call_that_panics() {
+async fn a_lazy_scope_keeps_the_resource_bound_in_a_call_that_panics() {
     let rig = Rig::with_max_size(3);
     let mut lazy = LazyScope::new();
     drop(rig.acquire().await);
@@ -338,7 +340,7 @@ async fn a_lazy_scope_keeps_what_was_bound_in_a_call_that_panics() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_lazy_scope_inside_another_meets_what_is_pinned_outside() {
+async fn a_lazy_scope_inside_another_uses_the_resource_pinned_outside() {
     let rig = Rig::with_max_size(3);
 
     scope(async {

@@ -1,22 +1,25 @@
-//! What is pinned in a scope: lent to one at a time, in order, and moved between scopes.
+//! A pinned resource of a scope: it is lent to one user at a time, in order, and moves between
+//! scopes.
 
 use std::cell::RefCell;
 use std::time::Duration;
 
-use cenote::{BindError, Bound, Lease, Scope, scope};
+use cenote::scope::{BindError, Bound, Scope};
+use cenote::{Lease, scope};
 use cenote_testkit::clock::{advance, settle, timed};
 use cenote_testkit::{Rig, cut};
+
+use crate::support::rigs::bind_pinned;
 
 const SECOND: Duration = Duration::from_secs(1);
 
 #[tokio::test(start_paused = true)]
-async fn two_at_once_in_one_scope_take_turns_in_order() {
+async fn concurrent_users_of_one_scope_take_turns_in_order() {
     let rig = Rig::with_max_size(3);
     let order = RefCell::new(Vec::new());
 
     scope(async {
-        let mut first = rig.pool.bind().await.unwrap();
-        assert!(Bound::pin(&mut first));
+        let first = bind_pinned(&rig.pool).await;
         let turn = async |name: &'static str| {
             let bound = rig.pool.bind().await.unwrap();
             order.borrow_mut().push(name);
@@ -43,7 +46,7 @@ async fn two_at_once_in_one_scope_take_turns_in_order() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn nobody_waits_for_what_is_not_pinned() {
+async fn an_unpinned_resource_is_not_waited_for() {
     let rig = Rig::with_max_size(2);
 
     scope(async {
@@ -56,7 +59,7 @@ async fn nobody_waits_for_what_is_not_pinned() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn only_one_of_a_pool_can_be_pinned() {
+async fn only_one_resource_of_a_pool_can_be_pinned() {
     let rig = Rig::with_max_size(2);
 
     scope(async {
@@ -72,7 +75,7 @@ async fn only_one_of_a_pool_can_be_pinned() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_wait_for_oneself_ends_and_says_where_it_was_bound() {
+async fn a_wait_for_a_resource_bound_by_the_same_task_ends_and_says_where_it_was_bound() {
     let rig = Rig::new(|pool| pool.max_size(2).acquire_timeout(SECOND));
 
     scope(async {
@@ -99,8 +102,7 @@ async fn a_cancelled_wait_passes_its_turn_on() {
     let rig = Rig::with_max_size(1);
 
     scope(async {
-        let mut held = rig.pool.bind().await.unwrap();
-        Bound::pin(&mut held);
+        let held = bind_pinned(&rig.pool).await;
         let mut gives_up = Box::pin(cut(2, rig.pool.bind()));
         let mut waits = Box::pin(rig.pool.bind());
         assert!(poll_once(&mut gives_up).await.is_none());
@@ -119,14 +121,10 @@ async fn poll_once<F: Future + Unpin>(future: &mut F) -> Option<F::Output> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_waits_when_the_scope_ends_goes_on_without_it() {
+async fn a_waiter_goes_on_without_the_scope_when_it_ends() {
     let rig = Rig::with_max_size(2);
     let handle = Scope::new();
-    let held = handle.run(async {
-        let mut bound = rig.pool.bind().await.unwrap();
-        Bound::pin(&mut bound);
-        bound
-    });
+    let held = handle.run(async { bind_pinned(&rig.pool).await });
     let held = held.await;
     let mut waits = Box::pin(handle.run(rig.pool.bind()));
     assert!(poll_once(&mut waits).await.is_none());
@@ -147,8 +145,7 @@ async fn peeking_acquires_nothing() {
         assert!(here.peek(&rig.pool).is_none());
         assert_eq!(rig.pool.status().acquired, 0);
 
-        let mut bound = rig.pool.bind().await.unwrap();
-        Bound::pin(&mut bound);
+        let bound = bind_pinned(&rig.pool).await;
         assert!(here.peek(&rig.pool).is_none(), "it is in use");
         drop(bound);
 
@@ -159,12 +156,11 @@ async fn peeking_acquires_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_broke_is_replaced_on_the_next_use() {
+async fn a_broken_resource_is_replaced_on_the_next_use() {
     let rig = Rig::with_max_size(1);
 
     scope(async {
-        let mut bound = rig.pool.bind().await.unwrap();
-        Bound::pin(&mut bound);
+        let bound = bind_pinned(&rig.pool).await;
         Bound::discard(bound);
         settle().await;
 
@@ -174,12 +170,11 @@ async fn what_broke_is_replaced_on_the_next_use() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_lease_that_an_inner_scope_adopted_comes_home_to_the_outer() {
+async fn a_lease_that_an_inner_scope_adopted_goes_back_to_the_outer() {
     let rig = Rig::with_max_size(2);
 
     scope(async {
-        let mut bound = rig.pool.bind().await.unwrap();
-        Bound::pin(&mut bound);
+        let bound = bind_pinned(&rig.pool).await;
         let inner = Scope::new();
         inner.adopt(&rig.pool, bound).unwrap();
 
@@ -199,12 +194,11 @@ async fn a_lease_that_an_inner_scope_adopted_comes_home_to_the_outer() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_out_when_an_inner_scope_ends_comes_home_to_the_outer() {
+async fn a_resource_in_use_when_an_inner_scope_ends_goes_back_to_the_outer() {
     let rig = Rig::with_max_size(2);
 
     scope(async {
-        let mut bound = rig.pool.bind().await.unwrap();
-        Bound::pin(&mut bound);
+        let bound = bind_pinned(&rig.pool).await;
         let inner = Scope::new();
         inner.adopt(&rig.pool, bound).unwrap();
         let kept = inner.run(rig.pool.bind()).await.unwrap();
@@ -228,8 +222,7 @@ async fn a_seat_that_is_taken_adopts_nothing() {
     let rig = Rig::with_max_size(2);
 
     scope(async {
-        let mut one = rig.pool.bind().await.unwrap();
-        Bound::pin(&mut one);
+        let one = bind_pinned(&rig.pool).await;
         drop(one);
         let other = rig.pool.acquire().await.unwrap();
         drop(other);

@@ -1,16 +1,18 @@
-//! Status: one consistent snapshot in every phase, and everything that ends is counted by how it ended.
+//! Status: one consistent snapshot in every phase, and every end is counted by its kind.
 
 use std::time::Duration;
 
-use cenote::{Lease, Reason, Status};
+use cenote::{CloseReason, Lease, Status};
 use cenote_testkit::clock::{advance, settle};
-use cenote_testkit::{Call, Gate, Rig, Thing, cut};
+use cenote_testkit::{Call, Gate, Rig, counters, cut};
 
-use crate::books::{assert_accounted, counters, sample};
+use crate::support::hooks::before_release;
+use crate::support::rigs::hold;
+use crate::support::status_rules::checked_status;
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// idle, in use, opening, cleaning, checking, closing.
+/// Returns idle, in use, opening, cleaning, checking and closing.
 fn phases(status: &Status) -> [usize; 6] {
     let Status {
         idle,
@@ -24,15 +26,11 @@ fn phases(status: &Status) -> [usize; 6] {
     [idle, in_use, opening, cleaning, checking, closing]
 }
 
-async fn before_release(thing: &mut Thing) -> bool {
-    thing.pass(Call::BeforeRelease).await
-}
-
 #[test]
 fn a_new_pool_has_nothing_and_has_done_nothing() {
     let rig = Rig::with_max_size(7);
 
-    let status = sample(&rig.pool);
+    let status = checked_status(&rig.pool);
 
     assert_eq!(status.max_size, 7);
     assert_eq!(phases(&status), [0; 6]);
@@ -51,41 +49,61 @@ async fn every_snapshot_is_consistent_from_opening_to_closing() {
 
     let waiting = rig.wait();
     settle().await;
-    assert_eq!(phases(&sample(&rig.pool)), [0, 0, 1, 0, 0, 0], "opening");
+    assert_eq!(
+        phases(&checked_status(&rig.pool)),
+        [0, 0, 1, 0, 0, 0],
+        "opening"
+    );
     advance(SECOND).await;
-    assert_eq!(phases(&sample(&rig.pool)), [0, 1, 0, 0, 0, 0], "granted");
+    assert_eq!(
+        phases(&checked_status(&rig.pool)),
+        [0, 1, 0, 0, 0, 0],
+        "granted"
+    );
     let mut lease = waiting.await.unwrap();
-    assert_eq!(phases(&sample(&rig.pool)), [0, 1, 0, 0, 0, 0], "lent");
+    assert_eq!(
+        phases(&checked_status(&rig.pool)),
+        [0, 1, 0, 0, 0, 0],
+        "lent"
+    );
     lease.dirty = true;
     drop(lease);
-    assert_eq!(phases(&sample(&rig.pool)), [0, 0, 0, 1, 0, 0], "cleaning");
+    assert_eq!(
+        phases(&checked_status(&rig.pool)),
+        [0, 0, 0, 1, 0, 0],
+        "cleaning"
+    );
     advance(SECOND).await;
-    assert_eq!(phases(&sample(&rig.pool)), [1, 0, 0, 0, 0, 0], "idle");
+    assert_eq!(
+        phases(&checked_status(&rig.pool)),
+        [1, 0, 0, 0, 0, 0],
+        "idle"
+    );
     advance(10 * SECOND).await;
     let waiting = rig.wait();
     settle().await;
-    assert_eq!(phases(&sample(&rig.pool)), [0, 0, 0, 0, 1, 0], "checking");
+    assert_eq!(
+        phases(&checked_status(&rig.pool)),
+        [0, 0, 0, 0, 1, 0],
+        "checking"
+    );
     advance(SECOND / 2).await;
     advance(SECOND / 2).await;
     Lease::discard(waiting.await.unwrap());
 
-    let closing = sample(&rig.pool);
+    let closing = checked_status(&rig.pool);
     advance(SECOND).await;
-    let gone = sample(&rig.pool);
+    let gone = checked_status(&rig.pool);
 
     assert_eq!(closing.closing, 1);
     assert_eq!(gone.closing, 0);
-    assert_accounted(&gone);
     rig.assert_full_service().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn all_phases_at_once_add_up() {
     let rig = Rig::with_max_size(6);
-    let mut leases = Vec::new();
-    for _ in 0..5 {
-        leases.push(rig.acquire().await);
-    }
+    let mut leases = hold(&rig, 5).await;
     rig.backend.always(Call::Open, Gate::Hang);
     rig.backend.always(Call::Check, Gate::Hang);
     rig.backend.always(Call::Clean, Gate::Hang);
@@ -100,9 +118,9 @@ async fn all_phases_at_once_add_up() {
     rig.pool.suspend();
     let _waiting = rig.wait();
 
-    let suspended = sample(&rig.pool);
+    let suspended = checked_status(&rig.pool);
     rig.pool.resume();
-    let resumed = sample(&rig.pool);
+    let resumed = checked_status(&rig.pool);
 
     assert_eq!(phases(&suspended), [1, 1, 0, 1, 1, 1]);
     assert_eq!((suspended.total, suspended.waiting), (4, 1));
@@ -123,13 +141,13 @@ async fn wait_time_and_oldest_wait_are_measured() {
     let second = rig.wait();
     advance(SECOND).await;
 
-    let both = sample(&rig.pool);
+    let both = checked_status(&rig.pool);
     drop(first);
-    let one = sample(&rig.pool);
+    let one = checked_status(&rig.pool);
     advance(SECOND).await;
     drop(held);
     drop(second.await.unwrap());
-    let none = sample(&rig.pool);
+    let none = checked_status(&rig.pool);
 
     assert_eq!((both.waiting, both.oldest_wait), (2, Some(3 * SECOND)));
     assert_eq!((one.waiting, one.oldest_wait), (1, Some(SECOND)));
@@ -139,7 +157,7 @@ async fn wait_time_and_oldest_wait_are_measured() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_who_is_served_at_once_has_not_waited() {
+async fn a_caller_that_is_served_at_once_has_not_waited() {
     let rig = Rig::with_max_size(1);
     drop(rig.acquire().await);
     let before = rig.pool.status().waited;
@@ -147,7 +165,7 @@ async fn one_who_is_served_at_once_has_not_waited() {
     drop(rig.acquire().await);
     drop(rig.pool.try_acquire().unwrap());
 
-    let status = sample(&rig.pool);
+    let status = checked_status(&rig.pool);
     assert_eq!(
         (before, status.waited),
         (1, 1),
@@ -163,7 +181,7 @@ async fn every_end_of_an_acquire_and_of_a_lease_is_counted() {
     assert!(rig.pool.acquire().await.is_err());
     let held = [rig.acquire().await, rig.acquire().await];
 
-    assert!(rig.pool.acquire_timeout(SECOND).await.is_err());
+    assert!(rig.pool.acquire_within(SECOND).await.is_err());
     assert!(cut(1, rig.pool.acquire()).await.is_none());
     drop(rig.wait());
     assert!(rig.pool.try_acquire().unwrap().is_none());
@@ -174,13 +192,12 @@ async fn every_end_of_an_acquire_and_of_a_lease_is_counted() {
     drop(rig.acquire().await);
     settle().await;
 
-    let status = sample(&rig.pool);
+    let status = checked_status(&rig.pool);
     assert_eq!((status.acquired, status.released), (3, 2));
     assert_eq!((status.discarded, status.detached), (1, 1));
     assert_eq!((status.opened, status.open_failed), (3, 1));
     assert_eq!((status.timed_out, status.cancelled), (1, 2));
     assert_eq!(status.leaked, 2);
-    assert_accounted(&status);
     rig.assert_full_service().await;
 }
 
@@ -225,11 +242,14 @@ async fn a_resource_that_is_closed_is_counted_by_its_reason_once() {
     pool.close();
     settle().await;
 
-    let status = sample(pool);
-    let counts: Vec<_> = status.closed.iter().collect();
-    let once_each: Vec<_> = Reason::ALL.into_iter().map(|reason| (reason, 1)).collect();
+    let status = checked_status(pool);
+    let counts: Vec<_> = status.closes.iter().collect();
+    let once_each: Vec<_> = CloseReason::ALL
+        .into_iter()
+        .map(|reason| (reason, 1))
+        .collect();
     assert_eq!(counts, once_each);
-    assert_eq!(status.closed.total(), 11);
+    assert_eq!(status.closes.total(), 11);
     assert_eq!((status.opened, status.total), (11, 0));
     assert_eq!(backend.alive(), 0);
     assert_eq!(rig.recorder.of("closed").len(), 11, "an event for each");
@@ -237,7 +257,7 @@ async fn a_resource_that_is_closed_is_counted_by_its_reason_once() {
 
 #[test]
 fn reasons_have_the_names_of_the_metrics() {
-    let names = Reason::ALL.map(|reason| reason.to_string());
+    let names = CloseReason::ALL.map(|reason| reason.to_string());
 
     assert_eq!(
         names,
@@ -256,7 +276,7 @@ fn reasons_have_the_names_of_the_metrics() {
         ]
     );
     assert_eq!(
-        Reason::ALL.map(Reason::name),
+        CloseReason::ALL.map(CloseReason::name),
         names.each_ref().map(|name| &**name)
     );
 }

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use cenote::{AcquireError, Lease, Phase, Reason};
+use cenote::error::Phase;
+use cenote::{AcquireError, CloseReason, Lease};
 use cenote_testkit::clock::{advance, settle};
 use cenote_testkit::{Call, Gate, Rig};
 
@@ -10,7 +11,7 @@ const MS: Duration = Duration::from_millis(1);
 const SECOND: Duration = Duration::from_secs(1);
 
 #[tokio::test(start_paused = true)]
-async fn an_acquire_waits_though_something_is_idle() {
+async fn an_acquire_waits_though_a_resource_is_idle() {
     let rig = Rig::with_max_size(2);
     drop(rig.acquire().await);
     rig.pool.suspend();
@@ -27,7 +28,7 @@ async fn an_acquire_waits_though_something_is_idle() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn nothing_is_opened_for_one_who_waits() {
+async fn nothing_is_opened_for_a_waiter() {
     let rig = Rig::with_max_size(2);
     rig.pool.suspend();
 
@@ -59,7 +60,7 @@ async fn deadlines_run_and_the_error_says_why() {
     drop(rig.acquire().await);
     rig.pool.suspend();
 
-    let error = rig.pool.acquire_timeout(SECOND * 2).await.unwrap_err();
+    let error = rig.pool.acquire_within(SECOND * 2).await.unwrap_err();
 
     assert!(error.to_string().contains("suspended"), "{error}");
     assert!(error.is_retryable());
@@ -71,12 +72,12 @@ async fn deadlines_run_and_the_error_says_why() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_who_timed_out_or_left_gets_nothing_on_resume() {
+async fn a_waiter_that_timed_out_or_left_gets_nothing_on_resume() {
     let rig = Rig::with_max_size(1);
     drop(rig.acquire().await);
     rig.pool.suspend();
     let leaves = rig.wait();
-    assert!(rig.pool.acquire_timeout(MS).await.is_err());
+    assert!(rig.pool.acquire_within(MS).await.is_err());
 
     drop(leaves);
     rig.pool.resume();
@@ -106,7 +107,7 @@ async fn a_task_that_waits_is_woken_by_resume() {
     let rig = Rig::with_max_size(1);
     rig.pool.suspend();
     let pool = rig.pool.clone();
-    let task = tokio::spawn(async move { pool.acquire_timeout(None).await.is_ok() });
+    let task = tokio::spawn(async move { pool.acquire_within(None).await.is_ok() });
     advance(SECOND * 60).await;
 
     rig.pool.resume();
@@ -117,7 +118,7 @@ async fn a_task_that_waits_is_woken_by_resume() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn leases_go_on_and_come_home_to_the_shelf() {
+async fn leases_go_on_and_their_resources_become_idle() {
     let rig = Rig::with_max_size(1);
     let mut held = rig.acquire().await;
     rig.pool.suspend();
@@ -125,11 +126,11 @@ async fn leases_go_on_and_come_home_to_the_shelf() {
 
     held.dirty = true;
     Lease::release(held).await;
-    let home = rig.pool.status();
+    let returned = rig.pool.status();
     let lent = waiting.is_served();
     rig.pool.resume();
 
-    assert_eq!((home.idle, home.in_use), (1, 0));
+    assert_eq!((returned.idle, returned.in_use), (1, 0));
     assert_eq!(rig.backend.calls(Call::Clean), 1);
     assert!(!lent);
     assert!(waiting.is_served());
@@ -152,7 +153,7 @@ async fn an_open_on_its_way_is_kept_for_later() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_was_granted_before_is_theirs() {
+async fn a_grant_from_before_the_suspension_can_be_taken() {
     let rig = Rig::with_max_size(1);
     let held = rig.acquire().await;
     let mut waiting = rig.wait();
@@ -172,7 +173,7 @@ async fn eviction_goes_on() {
     rig.pool.suspend();
     advance(SECOND * 47).await;
 
-    assert_eq!(rig.pool.status().closed.by(Reason::Idle), 1);
+    assert_eq!(rig.pool.status().closes.by(CloseReason::Idle), 1);
     rig.pool.resume();
     rig.assert_full_service().await;
 }
@@ -189,7 +190,7 @@ async fn suspending_twice_is_suspending_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_resume_of_what_is_not_suspended_changes_nothing() {
+async fn a_resume_of_a_pool_that_is_not_suspended_changes_nothing() {
     let rig = Rig::with_max_size(1);
     let held = rig.acquire().await;
     let mut waiting = rig.wait();

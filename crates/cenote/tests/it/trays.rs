@@ -1,16 +1,19 @@
-//! Trips by a tray: where nobody waits the book stays closed, and no promise may notice.
+//! Leases through a tray: while no caller waits the ledger is not asked, and every promise holds.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use cenote::{AcquireError, Health, Lease, Pool, Reason};
+use cenote::{AcquireError, CloseReason, Health, Lease, Pool};
 use cenote_testkit::clock::{advance, settle};
 use cenote_testkit::{Call, Rig};
+
+use crate::support::runtimes::{single, with_workers};
 
 const MS: Duration = Duration::from_millis(1);
 const SECOND: Duration = Duration::from_secs(1);
 
-/// One resource that lies on its tray: it was opened, the upkeep has seen it, and it has been lent since without anybody waiting.
+/// Makes one resource lie on its tray: it was opened, the upkeep has seen it, and it has been lent
+/// since without a waiter.
 async fn on_a_tray(rig: &Rig) {
     drop(rig.acquire().await);
     settle().await;
@@ -82,7 +85,7 @@ async fn a_label_ends_with_its_lease() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn whoever_comes_to_wait_gets_what_was_lent_by_a_tray() {
+async fn a_waiter_gets_the_resource_that_was_lent_by_a_tray() {
     let rig = Rig::with_max_size(1);
     on_a_tray(&rig).await;
     let held = rig.acquire().await;
@@ -99,7 +102,7 @@ async fn whoever_comes_to_wait_gets_what_was_lent_by_a_tray() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_leak_is_told_when_it_is_due() {
+async fn a_leak_is_reported_when_it_is_due() {
     let rig = Rig::new(|pool| pool.max_size(2).leak_after(30 * SECOND));
     on_a_tray(&rig).await;
     advance(3 * SECOND).await;
@@ -115,7 +118,7 @@ async fn a_leak_is_told_when_it_is_due() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_lies_unused_is_evicted_when_it_is_due() {
+async fn an_unused_resource_is_evicted_when_it_is_due() {
     let rig = Rig::new(|pool| pool.max_size(2).idle_timeout(60 * SECOND));
     on_a_tray(&rig).await;
     advance(2 * SECOND).await;
@@ -125,11 +128,11 @@ async fn what_lies_unused_is_evicted_when_it_is_due() {
     assert_eq!(rig.backend.alive(), 1);
     advance(MS).await;
     assert_eq!(rig.backend.alive(), 0);
-    assert_eq!(rig.pool.status().closed.by(Reason::Idle), 1);
+    assert_eq!(rig.pool.status().closes.by(CloseReason::Idle), 1);
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_lay_too_long_is_checked_before_it_is_lent() {
+async fn a_resource_that_lay_too_long_is_checked_before_it_is_lent() {
     let rig = Rig::new(|pool| pool.max_size(2).check_after_idle(5 * SECOND));
     on_a_tray(&rig).await;
 
@@ -155,7 +158,7 @@ async fn a_long_lease_is_proof_of_life() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_expires_by_age_is_closed_on_its_way_home() {
+async fn a_resource_that_expires_while_it_is_lent_is_closed_on_return() {
     let rig = Rig::new(|pool| {
         pool.max_size(1)
             .max_lifetime(60 * SECOND)
@@ -170,12 +173,12 @@ async fn what_expires_by_age_is_closed_on_its_way_home() {
     drop(lease);
     settle().await;
 
-    assert_eq!(rig.pool.status().closed.by(Reason::Lifetime), 1);
+    assert_eq!(rig.pool.status().closes.by(CloseReason::Lifetime), 1);
     assert_eq!(rig.acquire().await.serial, 2);
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_last_use_is_the_last() {
+async fn a_resource_is_closed_after_its_last_use() {
     let rig = Rig::new(|pool| pool.max_size(1).max_uses(5));
 
     let mut serials = Vec::new();
@@ -188,7 +191,7 @@ async fn the_last_use_is_the_last() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_done_to_the_whole_pool_reaches_every_tray() {
+async fn an_operation_on_the_whole_pool_reaches_every_tray() {
     let rig = Rig::with_max_size(2);
     on_a_tray(&rig).await;
     rig.pool.invalidate();
@@ -200,10 +203,10 @@ async fn what_is_done_to_the_whole_pool_reaches_every_tray() {
     rig.pool.resume();
 
     on_a_tray(&rig).await;
-    rig.pool.deactivate();
+    rig.pool.breaker().trip();
     let refused = rig.pool.acquire().await;
-    assert!(matches!(refused, Err(AcquireError::Unavailable { .. })));
-    rig.pool.activate();
+    assert!(matches!(refused, Err(AcquireError::Unavailable(_))));
+    rig.pool.breaker().reset();
 
     on_a_tray(&rig).await;
     rig.pool.retain(|_| false);
@@ -219,7 +222,7 @@ async fn what_is_done_to_the_whole_pool_reaches_every_tray() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_pool_that_shrinks_takes_back_what_lies_on_trays() {
+async fn a_pool_that_shrinks_takes_resources_off_trays() {
     let rig = Rig::with_max_size(3);
     rig.leave_idle(3).await;
     let held = [rig.acquire().await, rig.acquire().await];
@@ -242,14 +245,14 @@ async fn a_circle_of_holders_is_seen() {
     on_a_tray(&rig).await;
     let _held = rig.acquire().await;
 
-    let late = rig.pool.acquire_timeout(SECOND).await;
+    let late = rig.pool.acquire_within(SECOND).await;
 
     assert_eq!(rig.recorder.of("nested_acquire").len(), 1);
     assert!(late.unwrap_err().to_string().contains("nested"));
 }
 
 #[tokio::test(start_paused = true)]
-async fn health_sees_what_is_out() {
+async fn health_sees_the_leases_of_trays() {
     let rig = Rig::with_max_size(1);
     on_a_tray(&rig).await;
     assert_eq!(rig.pool.health(), Health::Healthy);
@@ -275,7 +278,7 @@ async fn an_observer_hears_of_every_trip() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_last_handle_closes_what_lies_on_a_tray() {
+async fn dropping_the_last_handle_closes_the_resource_on_a_tray() {
     let rig = Rig::with_max_size(1);
     on_a_tray(&rig).await;
     let backend = Arc::clone(&rig.backend);
@@ -288,13 +291,10 @@ async fn the_last_handle_closes_what_lies_on_a_tray() {
 }
 
 #[test]
-fn a_pool_that_no_runtime_can_close_is_freed_with_what_lay_on_a_tray() {
+fn a_pool_that_no_runtime_can_close_is_freed_with_the_resource_on_a_tray() {
     let rig = Rig::with_max_size(1);
     let backend = Arc::clone(&rig.backend);
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .unwrap();
+    let runtime = single();
     runtime.block_on(on_a_tray(&rig));
     drop(runtime);
 
@@ -320,12 +320,12 @@ async fn a_lease_outlives_its_pool() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn broken_dirty_discarded_and_detached_ones_take_the_long_way() {
+async fn broken_dirty_discarded_and_detached_resources_go_through_the_ledger() {
     let rig = Rig::with_max_size(1);
     on_a_tray(&rig).await;
     rig.acquire().await.broken = true;
     settle().await;
-    assert_eq!(rig.pool.status().closed.by(Reason::Broken), 1);
+    assert_eq!(rig.pool.status().closes.by(CloseReason::Broken), 1);
 
     on_a_tray(&rig).await;
     rig.acquire().await.dirty = true;
@@ -335,7 +335,7 @@ async fn broken_dirty_discarded_and_detached_ones_take_the_long_way() {
     on_a_tray(&rig).await;
     Lease::discard(rig.acquire().await);
     settle().await;
-    assert_eq!(rig.pool.status().closed.by(Reason::Discarded), 1);
+    assert_eq!(rig.pool.status().closes.by(CloseReason::Discarded), 1);
 
     on_a_tray(&rig).await;
     let thing = Lease::detach(rig.acquire().await);
@@ -344,14 +344,10 @@ async fn broken_dirty_discarded_and_detached_ones_take_the_long_way() {
     rig.assert_full_service().await;
 }
 
-/// Pools and threads in numbers: trays pass from pool to pool, and nothing is mixed up.
+/// Many pools and threads: trays pass from pool to pool, and nothing is mixed up.
 #[test]
 fn trays_pass_from_pool_to_pool() {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build()
-        .unwrap();
+    let runtime = with_workers(2);
     runtime.block_on(async {
         for round in 0..50_u64 {
             let numbers = Pool::from_fn(move || async move { Ok::<_, std::io::Error>(round) })

@@ -1,31 +1,29 @@
-//! Trips by a tray on several runtimes, one of which ends.
+//! Leases through a tray on several runtimes, one of which ends.
 
 use std::time::Duration;
 
 use cenote_testkit::clock::{eventually, settle};
 use cenote_testkit::{Call, Rig};
-use tokio::runtime::{Builder, Runtime};
+use tokio::runtime::Runtime;
+
+use crate::support::runtimes::{single, threaded};
 
 const MS: Duration = Duration::from_millis(1);
 
-fn single() -> Runtime {
-    let built = Builder::new_current_thread().enable_all().build();
-    built.expect("a runtime can be started")
-}
-
-/// One that runs also while nobody waits for it.
-fn threaded() -> Runtime {
-    let mut builder = Builder::new_multi_thread();
-    let built = builder.worker_threads(1).enable_all().build();
-    built.expect("a runtime can be started")
+/// Starts the upkeep task there. A pool that is suspended opens nothing meanwhile.
+fn start_upkeep(rig: &Rig, runtime: &Runtime) {
+    rig.pool.suspend();
+    let tried = runtime.block_on(async { rig.pool.try_acquire() });
+    assert!(matches!(tried, Ok(None)));
+    rig.pool.resume();
 }
 
 #[test]
-fn what_lies_on_a_tray_is_checked_too_once_its_runtime_is_gone() {
+fn a_resource_on_a_tray_is_checked_too_once_its_runtime_is_gone() {
     let rig = Rig::new(|pool| pool.max_size(1).check_after_idle(None));
     let (first, second) = (single(), single());
-    // The upkeep is on the one that goes on.
-    second.block_on(async { assert!(rig.pool.try_acquire().unwrap().is_none()) });
+    // The upkeep runs on the runtime that goes on.
+    start_upkeep(&rig, &second);
     drop(first.block_on(rig.acquire()));
     second.block_on(settle());
     second.block_on(async {
@@ -42,10 +40,10 @@ fn what_lies_on_a_tray_is_checked_too_once_its_runtime_is_gone() {
 }
 
 #[test]
-fn the_upkeep_goes_on_though_nobody_has_to_wait() {
+fn the_upkeep_goes_on_though_no_caller_waits() {
     let rig = Rig::new(|pool| pool.max_size(1).idle_timeout(20 * MS));
     let (first, second) = (single(), threaded());
-    first.block_on(async { assert!(rig.pool.try_acquire().unwrap().is_none()) });
+    start_upkeep(&rig, &first);
     let trips = async || {
         for _ in 0..3 {
             drop(rig.acquire().await);

@@ -1,14 +1,17 @@
-//! On which terms a resource changes hands by its tray, whether or not the upkeep comes in time.
+//! The terms on which a resource changes hands through its tray, whether or not the upkeep comes in
+//! time.
 
 use std::time::Duration;
 
-use cenote::{IdleOrder, Lease, Reason};
+use cenote::config::IdleOrder;
+use cenote::{CloseReason, Lease};
 use cenote_testkit::Rig;
 use cenote_testkit::clock::settle;
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// The upkeep has seen the pool and sleeps. From here on nothing is rung, and the trips in a row go by tray.
+/// Leases four times in a row through a tray, and returns the serials. The upkeep has seen the pool
+/// and sleeps.
 async fn trips(rig: &Rig) -> Vec<u64> {
     settle().await;
     let mut serials = Vec::new();
@@ -18,13 +21,13 @@ async fn trips(rig: &Rig) -> Vec<u64> {
     serials
 }
 
-/// Moves the clock, and nobody but the caller has had a turn since: the upkeep is late.
+/// Moves the clock without a turn for any other task: the upkeep is late.
 async fn leap(step: Duration) {
     tokio::time::advance(step).await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_has_expired_there_is_not_lent() {
+async fn a_resource_that_expired_on_its_tray_is_not_lent() {
     let rig = Rig::new(|pool| {
         pool.max_size(1)
             .max_lifetime(60 * SECOND)
@@ -38,11 +41,11 @@ async fn what_has_expired_there_is_not_lent() {
     let next = rig.acquire().await;
 
     assert_eq!(next.serial, 2);
-    assert_eq!(rig.pool.status().closed.by(Reason::Lifetime), 1);
+    assert_eq!(rig.pool.status().closes.by(CloseReason::Lifetime), 1);
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_invalidated_later_is_lent_until_then_and_no_longer() {
+async fn a_resource_that_is_invalidated_later_is_lent_until_then_and_no_longer() {
     let rig = Rig::new(|pool| pool.max_size(2).check_after_idle(None));
     rig.leave_idle(2).await;
     rig.pool.invalidate_over(20 * SECOND);
@@ -53,11 +56,11 @@ async fn what_is_invalidated_later_is_lent_until_then_and_no_longer() {
     let next = rig.acquire().await;
 
     assert_eq!(next.serial, 3);
-    assert_eq!(rig.pool.status().closed.by(Reason::Invalidated), 2);
+    assert_eq!(rig.pool.status().closes.by(CloseReason::Invalidated), 2);
 }
 
 #[tokio::test(start_paused = true)]
-async fn where_the_oldest_is_next_it_is_so_on_every_trip() {
+async fn with_oldest_first_every_trip_takes_the_oldest() {
     let rig = Rig::new(|pool| pool.max_size(3).idle_order(IdleOrder::Oldest));
     rig.leave_idle(3).await;
 
@@ -67,7 +70,7 @@ async fn where_the_oldest_is_next_it_is_so_on_every_trip() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_lease_begins_when_it_was_taken_and_belongs_to_who_took_it() {
+async fn a_lease_begins_when_it_was_taken_and_belongs_to_its_taker() {
     let rig = Rig::with_max_size(1);
     drop(rig.acquire().await);
     trips(&rig).await;

@@ -1,8 +1,10 @@
-//! Idle eviction: what is unused for `idle_timeout` goes, at that moment, and never below `min_size` and `min_idle`.
+//! Idle eviction: a resource that is unused for `idle_timeout` is closed at that moment, and never
+//! below `min_size` and `min_idle`.
 
 use std::time::Duration;
 
-use cenote::{IdleOrder, Lease, Reason};
+use cenote::config::IdleOrder;
+use cenote::{CloseReason, Lease};
 use cenote_testkit::clock::{advance, settle};
 use cenote_testkit::{Call, Gate, Rig};
 
@@ -10,7 +12,7 @@ const MS: Duration = Duration::from_millis(1);
 const SECOND: Duration = Duration::from_secs(1);
 const HOUR: Duration = Duration::from_secs(3600);
 
-/// No multiple of anything else, so that nobody is right by accident.
+/// No multiple of any other time in these tests, so that no test passes by accident.
 const IDLE: Duration = Duration::from_secs(47);
 
 #[tokio::test(start_paused = true)]
@@ -23,14 +25,14 @@ async fn an_idle_resource_is_closed_when_its_time_is_over_and_not_before() {
     advance(MS).await;
     let after = rig.pool.status();
 
-    assert_eq!((before.idle, before.closed.total()), (1, 0));
-    assert_eq!((after.idle, after.closed.by(Reason::Idle)), (0, 1));
+    assert_eq!((before.idle, before.closes.total()), (1, 0));
+    assert_eq!((after.idle, after.closes.by(CloseReason::Idle)), (0, 1));
     assert_eq!(rig.recorder.of("closed"), ["closed 1 idle"]);
     assert_eq!(rig.backend.alive(), 0);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_use_starts_the_idle_time_anew() {
+async fn a_use_starts_the_idle_time_again() {
     let rig = Rig::new(|pool| pool.idle_timeout(IDLE).check_after_idle(None));
     rig.leave_idle(1).await;
     advance(IDLE - SECOND).await;
@@ -78,8 +80,8 @@ async fn eviction_stops_at_min_size_without_closing_and_opening_again() {
     tokio::time::sleep(HOUR).await;
     let an_hour_later = rig.pool.status();
 
-    assert_eq!((after_spike.total, after_spike.closed.total()), (2, 3));
-    assert_eq!((an_hour_later.total, an_hour_later.closed.total()), (2, 3));
+    assert_eq!((after_spike.total, after_spike.closes.total()), (2, 3));
+    assert_eq!((an_hour_later.total, an_hour_later.closes.total()), (2, 3));
     assert_eq!(an_hour_later.opened, 5);
     rig.assert_full_service().await;
 }
@@ -98,13 +100,13 @@ async fn eviction_stops_at_min_idle_without_closing_and_opening_again() {
     tokio::time::sleep(HOUR).await;
 
     let status = rig.pool.status();
-    assert_eq!((status.idle, status.closed.by(Reason::Idle)), (2, 3));
+    assert_eq!((status.idle, status.closes.by(CloseReason::Idle)), (2, 3));
     assert_eq!(status.opened, 5);
     rig.assert_full_service().await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_in_use_counts_for_min_size() {
+async fn a_resource_in_use_counts_for_min_size() {
     let rig = Rig::new(|pool| pool.max_size(3).min_size(2).idle_timeout(IDLE));
     let held = (rig.acquire().await, rig.acquire().await);
     drop(rig.acquire().await);
@@ -150,7 +152,7 @@ async fn after_a_spike_the_hot_one_stays_and_the_rest_is_evicted() {
     }
 
     let status = rig.pool.status();
-    assert_eq!((status.idle, status.closed.by(Reason::Idle)), (1, 4));
+    assert_eq!((status.idle, status.closes.by(CloseReason::Idle)), (1, 4));
     assert_eq!(status.opened, 5);
 }
 
@@ -219,14 +221,14 @@ async fn a_look_by_retain_does_not_make_a_resource_look_used() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_in_use_is_never_evicted() {
+async fn a_resource_in_use_is_never_evicted() {
     let rig = Rig::new(|pool| pool.idle_timeout(IDLE).max_lifetime(None));
     let held = rig.acquire().await;
 
     tokio::time::sleep(HOUR).await;
 
     let status = rig.pool.status();
-    assert_eq!((status.in_use, status.closed.total()), (1, 0));
+    assert_eq!((status.in_use, status.closes.total()), (1, 0));
     assert_eq!(held.serial, 1);
 }
 
@@ -238,7 +240,7 @@ async fn without_an_idle_timeout_nothing_is_evicted() {
     tokio::time::sleep(HOUR).await;
 
     let status = rig.pool.status();
-    assert_eq!((status.idle, status.closed.total()), (3, 0));
+    assert_eq!((status.idle, status.closes.total()), (3, 0));
 }
 
 #[tokio::test(start_paused = true)]
@@ -258,7 +260,7 @@ async fn a_hung_close_holds_up_neither_the_others_nor_its_slot_for_long() {
     let ended = rig.pool.status();
 
     assert_eq!((hung.closing, hung.total), (1, 0));
-    assert_eq!((ended.closing, ended.closed.by(Reason::Idle)), (0, 3));
+    assert_eq!((ended.closing, ended.closes.by(CloseReason::Idle)), (0, 3));
     rig.assert_full_service().await;
 }
 
@@ -274,13 +276,13 @@ async fn a_panicking_close_ends_neither_the_upkeep_nor_the_slot() {
     advance(IDLE).await;
 
     assert_eq!((after_first.closing, after_first.total), (0, 0));
-    assert_eq!(rig.pool.status().closed.by(Reason::Idle), 4);
+    assert_eq!(rig.pool.status().closes.by(CloseReason::Idle), 4);
     assert_eq!(rig.recorder.of("callback_failed").len(), 4);
     rig.assert_full_service().await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_was_kept_because_it_was_needed_goes_as_soon_as_it_is_not() {
+async fn a_resource_kept_for_min_size_is_evicted_as_soon_as_it_is_not_needed() {
     let rig = Rig::new(|pool| {
         let pool = pool.max_size(2).min_idle(1).idle_timeout(10 * SECOND);
         pool.upkeep_interval(HOUR).check_after_idle(None)
@@ -297,6 +299,6 @@ async fn what_was_kept_because_it_was_needed_goes_as_soon_as_it_is_not() {
     drop(held);
     settle().await;
 
-    assert_eq!(rig.pool.status().closed.by(Reason::Idle), 1);
+    assert_eq!(rig.pool.status().closes.by(CloseReason::Idle), 1);
     assert_eq!(rig.backend.alive(), 1);
 }

@@ -1,8 +1,8 @@
-//! Heartbeat: idle resources are checked in the background, a few at a time, and those who wait go first.
+//! Heartbeat: idle resources are checked in the background, a few at a time, and waiters go first.
 
 use std::time::Duration;
 
-use cenote::{Lease, Reason};
+use cenote::{CloseReason, Lease};
 use cenote_testkit::clock::advance;
 use cenote_testkit::{Call, Gate, Rig};
 
@@ -53,7 +53,7 @@ async fn without_an_interval_there_is_no_heartbeat() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_in_use_is_never_checked() {
+async fn a_resource_in_use_is_never_checked() {
     let rig = beating(1, 0);
     let held = rig.acquire().await;
 
@@ -98,18 +98,20 @@ async fn only_a_few_are_checked_at_a_time_and_all_in_the_end() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_dead_are_closed_and_replaced() {
-    let rig = beating(3, 2);
-    rig.leave_idle(2).await;
-    rig.backend.once(Call::Check, Gate::Fail);
+async fn a_resource_whose_heartbeat_fails_or_panics_is_closed_and_replaced() {
+    for gate in [Gate::Fail, Gate::Panic] {
+        let rig = beating(3, 2);
+        rig.leave_idle(2).await;
+        rig.backend.once(Call::Check, gate);
 
-    advance(BEAT).await;
-    advance(MS).await;
+        advance(BEAT).await;
+        advance(MS).await;
 
-    let status = rig.pool.status();
-    assert_eq!(status.closed.by(Reason::FailedCheck), 1);
-    assert_eq!((status.idle, status.opened), (2, 3));
-    rig.assert_full_service().await;
+        let status = rig.pool.status();
+        assert_eq!(status.closes.by(CloseReason::FailedCheck), 1, "{gate:?}");
+        assert_eq!((status.idle, status.opened), (2, 3), "{gate:?}");
+        rig.assert_full_service().await;
+    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -125,28 +127,13 @@ async fn a_hung_heartbeat_ends_by_its_limit_and_its_resource_is_replaced() {
 
     assert_eq!((hung.checking, hung.total), (1, 1));
     let status = rig.pool.status();
-    assert_eq!(status.closed.by(Reason::FailedCheck), 1);
+    assert_eq!(status.closes.by(CloseReason::FailedCheck), 1);
     assert_eq!((status.idle, status.opened), (1, 2));
     rig.assert_full_service().await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_panicking_heartbeat_is_a_failed_one() {
-    let rig = beating(1, 1);
-    rig.leave_idle(1).await;
-    rig.backend.once(Call::Check, Gate::Panic);
-
-    advance(BEAT).await;
-    advance(MS).await;
-
-    let status = rig.pool.status();
-    assert_eq!(status.closed.by(Reason::FailedCheck), 1);
-    assert_eq!((status.idle, status.opened), (1, 2));
-    rig.assert_full_service().await;
-}
-
-#[tokio::test(start_paused = true)]
-async fn when_one_is_dead_those_as_stale_are_checked_too() {
+async fn when_one_resource_is_dead_equally_stale_ones_are_checked_too() {
     let rig = beating(6, 0);
     rig.leave_idle(6).await;
     rig.backend.always(Call::Check, Gate::Fail);
@@ -155,12 +142,12 @@ async fn when_one_is_dead_those_as_stale_are_checked_too() {
 
     let status = rig.pool.status();
     assert_eq!((status.idle, status.checking), (0, 0));
-    assert_eq!(status.closed.by(Reason::FailedCheck), 6);
+    assert_eq!(status.closes.by(CloseReason::FailedCheck), 6);
     rig.assert_full_service().await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_under_check_counts_as_such_and_is_not_missing() {
+async fn a_resource_under_check_counts_as_such_and_is_not_missing() {
     let rig = Rig::new(|pool| {
         pool.max_size(9)
             .min_size(3)
@@ -185,7 +172,7 @@ async fn one_under_check_counts_as_such_and_is_not_missing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_caller_who_comes_during_a_heartbeat_gets_that_resource_when_it_passes() {
+async fn a_caller_that_comes_during_a_heartbeat_gets_that_resource_when_it_passes() {
     let rig = beating(1, 0);
     rig.leave_idle(1).await;
     rig.backend
@@ -216,12 +203,12 @@ async fn the_heartbeat_leaves_something_for_callers() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_heartbeat_steps_back_while_somebody_waits() {
+async fn the_heartbeat_steps_back_while_a_caller_waits() {
     let rig = beating(2, 0);
     rig.leave_idle(2).await;
     rig.pool.suspend();
     let pool = rig.pool.clone();
-    let waiting = tokio::spawn(async move { pool.acquire_timeout(None).await });
+    let waiting = tokio::spawn(async move { pool.acquire_within(None).await });
 
     advance(BEAT).await;
     let checks = rig.backend.calls(Call::Check);
@@ -232,7 +219,7 @@ async fn the_heartbeat_steps_back_while_somebody_waits() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_heartbeat_that_stepped_back_comes_as_soon_as_nobody_waits() {
+async fn a_heartbeat_that_stepped_back_comes_as_soon_as_no_caller_waits() {
     let rig = beating(2, 0);
     rig.leave_idle(2).await;
     rig.pool.suspend();
@@ -251,7 +238,7 @@ async fn a_heartbeat_that_stepped_back_comes_after_a_timeout_too() {
     rig.leave_idle(2).await;
     rig.pool.suspend();
 
-    let timed_out = rig.pool.acquire_timeout(BEAT + MS).await;
+    let timed_out = rig.pool.acquire_within(BEAT + MS).await;
     advance(MS).await;
 
     assert!(timed_out.is_err());

@@ -1,4 +1,5 @@
-//! Leaks: a lease that is out for too long is reported once, with its call site, again when it comes home, and is never yanked.
+//! Leaks: a lease that is out for too long is reported once, with its call site, again when it is
+//! returned, and is never revoked.
 
 use std::time::Duration;
 
@@ -61,7 +62,7 @@ async fn a_leak_is_reported_only_once_however_long_it_lasts() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_leaked_lease_is_never_yanked() {
+async fn a_leaked_lease_is_never_revoked() {
     let rig = watchful(1);
     let held = rig.acquire().await;
 
@@ -69,7 +70,7 @@ async fn a_leaked_lease_is_never_yanked() {
 
     let status = rig.pool.status();
     assert_eq!(
-        (status.in_use, status.opened, status.closed.total()),
+        (status.in_use, status.opened, status.closes.total()),
         (1, 1, 0)
     );
     assert_eq!((held.serial, rig.backend.alive()), (1, 1));
@@ -79,7 +80,7 @@ async fn a_leaked_lease_is_never_yanked() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_leak_that_comes_home_is_reported_as_late_and_lent_again() {
+async fn a_leak_that_is_returned_is_reported_as_late_and_lent_again() {
     let rig = watchful(1);
     let held = rig.acquire().await;
     advance(LEAK * 2).await;
@@ -106,7 +107,7 @@ async fn a_leak_that_is_discarded_in_the_end_is_late_too() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_lease_that_comes_home_in_time_is_neither_leaked_nor_late() {
+async fn a_lease_that_is_returned_in_time_is_neither_leaked_nor_late() {
     let rig = watchful(1);
     let held = rig.acquire().await;
     advance(LEAK - MS).await;
@@ -183,7 +184,7 @@ async fn a_leak_is_reported_while_others_wait_for_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_time_in_line_is_no_part_of_the_lease() {
+async fn the_time_in_the_queue_is_no_part_of_the_lease() {
     let rig = Rig::new(|pool| pool.max_size(1).leak_after(LEAK).acquire_timeout(None));
     let held = rig.acquire().await;
     let waiting = rig.wait();

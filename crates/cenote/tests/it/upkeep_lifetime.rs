@@ -1,17 +1,21 @@
-//! Lifetime: nothing outlives `max_lifetime`, what was opened together does not go together, and its successor comes first.
+//! Lifetime: no resource outlives `max_lifetime`, resources that were opened together do not expire
+//! together, and a successor is opened first.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use cenote::{Lease, Reason};
+use cenote::{CloseReason, Lease};
 use cenote_testkit::clock::{advance, settle};
 use cenote_testkit::{Call, Gate, Rig};
+
+use crate::support::rigs::hold;
 
 const MS: Duration = Duration::from_millis(1);
 const SECOND: Duration = Duration::from_secs(1);
 const HOUR: Duration = Duration::from_secs(3600);
 
-/// Its tenth, by which a successor is opened earlier, is more than that is at most: five seconds.
+/// A successor is opened earlier by a tenth of the lifetime, and by five seconds at most. A tenth
+/// of this is more than that.
 const LIFE: Duration = Duration::from_secs(107);
 const AHEAD: Duration = Duration::from_secs(5);
 
@@ -38,8 +42,8 @@ async fn without_jitter_a_resource_lives_exactly_as_long_as_it_may() {
     advance(MS).await;
     let after = rig.pool.status();
 
-    assert_eq!((before.idle, before.closed.total()), (1, 0));
-    assert_eq!((after.idle, after.closed.by(Reason::Lifetime)), (0, 1));
+    assert_eq!((before.idle, before.closes.total()), (1, 0));
+    assert_eq!((after.idle, after.closes.by(CloseReason::Lifetime)), (0, 1));
 }
 
 #[tokio::test(start_paused = true)]
@@ -50,7 +54,7 @@ async fn use_does_not_make_a_life_longer() {
         drop(rig.acquire().await);
         advance(SECOND).await;
     }
-    let before = rig.pool.status().closed.total();
+    let before = rig.pool.status().closes.total();
     drop(rig.acquire().await);
     advance(SECOND).await;
 
@@ -59,7 +63,7 @@ async fn use_does_not_make_a_life_longer() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_that_came_home_ends_exactly_when_its_life_does() {
+async fn a_returned_resource_is_closed_exactly_when_its_lifetime_ends() {
     let rig = mortal(1, 0);
     let held = rig.acquire().await;
     advance(LIFE - Duration::from_secs(20)).await;
@@ -71,7 +75,7 @@ async fn one_that_came_home_ends_exactly_when_its_life_does() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn jitter_spreads_the_ends_of_what_was_opened_together() {
+async fn jitter_spreads_the_ends_of_resources_opened_together() {
     let count = 50;
     let life = Duration::from_secs(100);
     let rig = Rig::new(|pool| {
@@ -81,10 +85,7 @@ async fn jitter_spreads_the_ends_of_what_was_opened_together() {
             .lifetime_jitter(0.5)
             .idle_timeout(None)
     });
-    let mut leases = Vec::new();
-    for _ in 0..count {
-        leases.push(rig.acquire().await);
-    }
+    let leases = hold(&rig, count).await;
     drop(leases);
     let gone = || {
         let first_born: Vec<_> = (1..=count)
@@ -117,7 +118,7 @@ async fn jitter_spreads_the_ends_of_what_was_opened_together() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_that_expires_in_use_is_closed_when_it_comes_home() {
+async fn a_resource_that_expires_in_use_is_closed_on_return() {
     let rig = mortal(1, 0);
     let held = rig.acquire().await;
 
@@ -127,7 +128,7 @@ async fn one_that_expires_in_use_is_closed_when_it_comes_home() {
     drop(held);
     settle().await;
 
-    assert_eq!((while_held.in_use, while_held.closed.total()), (1, 0));
+    assert_eq!((while_held.in_use, while_held.closes.total()), (1, 0));
     assert_eq!(rig.recorder.of("closed"), ["closed 1 lifetime"]);
     assert_eq!(rig.pool.status().idle, 0);
     rig.assert_full_service().await;
@@ -145,7 +146,7 @@ async fn nothing_expired_is_lent_even_while_upkeep_is_paused() {
 
     assert_eq!(idle, 1);
     assert_eq!(Lease::id(&lease), 2);
-    assert_eq!(rig.pool.status().closed.by(Reason::Lifetime), 1);
+    assert_eq!(rig.pool.status().closes.by(CloseReason::Lifetime), 1);
 }
 
 #[tokio::test(start_paused = true)]
@@ -162,12 +163,12 @@ async fn where_there_is_room_the_successor_is_opened_first() {
 
     assert_eq!(before, 1);
     assert_eq!((ahead.opened, ahead.idle), (2, 2));
-    assert_eq!((after.idle, after.closed.by(Reason::Lifetime)), (1, 1));
+    assert_eq!((after.idle, after.closes.by(CloseReason::Lifetime)), (1, 1));
     rig.assert_full_service().await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_that_is_in_use_has_its_successor_opened_too_and_only_once() {
+async fn a_resource_in_use_has_its_successor_opened_too_and_only_once() {
     let rig = mortal(5, 1);
     let held = rig.acquire().await;
 
@@ -201,10 +202,7 @@ async fn where_there_is_no_room_the_old_one_goes_first() {
 #[tokio::test(start_paused = true)]
 async fn a_full_pool_that_expires_all_at_once_stays_within_max_size() {
     let rig = mortal(4, 4);
-    let mut leases = Vec::new();
-    for _ in 0..4 {
-        leases.push(rig.acquire().await);
-    }
+    let leases = hold(&rig, 4).await;
     drop(leases);
 
     for _ in 0..LIFE.as_secs() * 3 {
@@ -213,7 +211,7 @@ async fn a_full_pool_that_expires_all_at_once_stays_within_max_size() {
 
     let status = rig.pool.status();
     assert_eq!(status.idle, 4);
-    assert!(status.closed.by(Reason::Lifetime) >= 8);
+    assert!(status.closes.by(CloseReason::Lifetime) >= 8);
     assert_eq!(rig.backend.peak(), 4);
     rig.assert_full_service().await;
 }
@@ -256,7 +254,7 @@ async fn max_uses_closes_on_the_last_return_and_not_before() {
         drop(rig.acquire().await);
     }
     settle().await;
-    let after_two = rig.pool.status().closed.total();
+    let after_two = rig.pool.status().closes.total();
     drop(rig.acquire().await);
     settle().await;
 
@@ -266,7 +264,7 @@ async fn max_uses_closes_on_the_last_return_and_not_before() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_lives_shortly_has_its_successor_opened_in_its_last_tenth() {
+async fn a_short_lived_resource_has_its_successor_opened_in_its_last_tenth() {
     let rig = Rig::new(|pool| {
         pool.max_size(2)
             .min_size(1)

@@ -1,12 +1,14 @@
-//! Refill: to `min_size` in total and `min_idle` spare, with back-off while opening fails, and never over `max_size`.
+//! Refill: to `min_size` in total and `min_idle` spare, with back-off while opening fails, and
+//! never over `max_size`.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
-use cenote::{Lease, Observer, Opening};
+use cenote::Lease;
 use cenote_testkit::clock::{advance, settle};
 use cenote_testkit::{Call, Gate, Rig};
-use tokio::time::Instant;
+
+use crate::support::openings::Openings;
 
 const MS: Duration = Duration::from_millis(1);
 const SECOND: Duration = Duration::from_secs(1);
@@ -32,27 +34,6 @@ async fn breathe() {
     }
 }
 
-/// Writes down when each open began.
-#[derive(Default)]
-struct Begins(Mutex<Vec<Instant>>);
-
-impl Observer for Begins {
-    #[expect(clippy::disallowed_methods, reason = "it is the test's own clock")]
-    fn opening(&self, _: &Opening<'_>) {
-        self.0
-            .lock()
-            .expect("nobody panics here")
-            .push(Instant::now());
-    }
-}
-
-impl Begins {
-    fn gaps(&self) -> Vec<Duration> {
-        let begins = self.0.lock().expect("nobody panics here");
-        begins.windows(2).map(|pair| pair[1] - pair[0]).collect()
-    }
-}
-
 #[tokio::test(start_paused = true)]
 async fn the_first_use_fills_the_pool_to_min_size() {
     let rig = filled(5, 3, 0);
@@ -68,7 +49,7 @@ async fn the_first_use_fills_the_pool_to_min_size() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn min_idle_are_kept_beyond_what_is_in_use() {
+async fn min_idle_are_kept_beyond_the_resources_in_use() {
     let rig = filled(5, 0, 2);
 
     let mut held = Vec::new();
@@ -102,7 +83,7 @@ async fn min_idle_never_lifts_the_pool_over_max_size() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_discarded_broken_or_detached_is_replaced() {
+async fn a_discarded_broken_or_detached_resource_is_replaced() {
     let rig = filled(4, 3, 0);
     let (discarded, mut broken, detached) = (
         rig.acquire().await,
@@ -123,7 +104,7 @@ async fn what_is_discarded_broken_or_detached_is_replaced() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_invalidated_is_replaced() {
+async fn an_invalidated_resource_is_replaced() {
     let rig = filled(3, 3, 0);
     drop(rig.acquire().await);
     breathe().await;
@@ -175,7 +156,7 @@ async fn refill_keeps_within_max_opening() {
 
 #[tokio::test(start_paused = true)]
 async fn while_opening_fails_the_gaps_between_tries_grow() {
-    let begins = Arc::new(Begins::default());
+    let begins = Arc::new(Openings::default());
     let rig = Rig::new(|pool| pool.min_size(1).observer(begins.clone()));
     let lease = rig.acquire().await;
     rig.backend.always(Call::Open, Gate::Fail);
@@ -183,7 +164,7 @@ async fn while_opening_fails_the_gaps_between_tries_grow() {
     Lease::discard(lease);
     tokio::time::sleep(Duration::from_secs(30)).await;
 
-    // The first gap is the life of the one that was discarded.
+    // The first gap is the lifetime of the resource that was discarded.
     let gaps = begins.gaps().split_off(1);
     assert!((5..20).contains(&gaps.len()), "{gaps:?}");
     assert!(gaps.is_sorted(), "{gaps:?}");
@@ -193,7 +174,7 @@ async fn while_opening_fails_the_gaps_between_tries_grow() {
 
 #[tokio::test(start_paused = true)]
 async fn the_gaps_have_a_longest_so_that_recovery_is_noticed() {
-    let begins = Arc::new(Begins::default());
+    let begins = Arc::new(Openings::default());
     let rig = Rig::new(|pool| pool.min_size(1).observer(begins.clone()));
     rig.backend.always(Call::Open, Gate::Fail);
 
@@ -209,7 +190,7 @@ async fn the_gaps_have_a_longest_so_that_recovery_is_noticed() {
 async fn the_gaps_are_jittered() {
     let mut seen = Vec::new();
     for _ in 0..2 {
-        let begins = Arc::new(Begins::default());
+        let begins = Arc::new(Openings::default());
         let rig = Rig::new(|pool| pool.min_size(1).observer(begins.clone()));
         rig.backend.always(Call::Open, Gate::Fail);
         assert!(rig.pool.acquire().await.is_err());
@@ -224,7 +205,7 @@ async fn the_gaps_are_jittered() {
 
 #[tokio::test(start_paused = true)]
 async fn a_success_ends_the_back_off() {
-    let begins = Arc::new(Begins::default());
+    let begins = Arc::new(Openings::default());
     let rig = Rig::new(|pool| pool.min_size(1).idle_timeout(None).observer(begins.clone()));
     rig.backend.always(Call::Open, Gate::Fail);
     assert!(rig.pool.acquire().await.is_err());
@@ -295,16 +276,16 @@ async fn there_is_no_refill_while_suspended_and_it_goes_on_with_resume() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn there_is_no_refill_while_the_breaker_is_inactive_and_it_goes_on_with_activate() {
+async fn there_is_no_refill_while_the_breaker_is_inactive_and_it_goes_on_with_reset() {
     let rig = filled(3, 2, 0);
     let lease = rig.acquire().await;
     breathe().await;
-    rig.pool.deactivate();
+    rig.pool.breaker().trip();
 
     Lease::discard(lease);
     advance(SECOND * 60).await;
     let inactive = rig.pool.status();
-    rig.pool.activate();
+    rig.pool.breaker().reset();
     breathe().await;
 
     assert_eq!((inactive.total, inactive.opened), (1, 2));
@@ -325,7 +306,7 @@ async fn nothing_is_refilled_once_the_pool_is_closed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_resize_makes_room_for_what_was_missing() {
+async fn a_resize_makes_room_for_the_missing_resources() {
     let rig = filled(2, 0, 2);
     let held = (rig.acquire().await, rig.acquire().await);
     breathe().await;

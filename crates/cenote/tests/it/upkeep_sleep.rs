@@ -1,4 +1,4 @@
-//! The upkeep task sleeps while nothing is due, and while it can do nothing about what is.
+//! The upkeep task sleeps while nothing is due, and while it can do nothing about due work.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use tokio::runtime::Handle;
 const SECOND: Duration = Duration::from_secs(1);
 const HOUR: Duration = Duration::from_secs(3600);
 
-/// How often the runtime went to sleep during an hour.
+/// Returns how often the runtime went to sleep during an hour.
 async fn sleeps_in_an_hour() -> u64 {
     let metrics = Handle::current().metrics();
     settle().await;
@@ -21,7 +21,7 @@ async fn sleeps_in_an_hour() -> u64 {
     sleeps
 }
 
-/// An hour has 120 upkeep intervals of 30 s. Whoever wakes ten times as often spins.
+/// An hour has 120 upkeep intervals of 30 s. A pool that wakes ten times as often spins.
 const MANY: u64 = 1200;
 
 #[tokio::test(start_paused = true)]
@@ -75,7 +75,7 @@ async fn a_pool_that_is_over_time_in_every_way_and_can_do_nothing_about_it_sleep
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_pool_that_cannot_open_what_it_lacks_sleeps() {
+async fn a_pool_that_cannot_open_its_missing_resources_sleeps() {
     let rig = Rig::new(|pool| pool.max_size(8).min_size(8).max_lifetime(SECOND * 10));
     rig.backend.always(Call::Open, Gate::Fail);
     assert!(rig.pool.acquire().await.is_err());
@@ -105,7 +105,7 @@ async fn a_suspended_pool_that_lacks_something_sleeps() {
 async fn an_inactive_pool_that_lacks_something_sleeps() {
     let rig = Rig::new(|pool| pool.min_size(3).min_idle(2));
     let lease = rig.acquire().await;
-    rig.pool.deactivate();
+    rig.pool.breaker().trip();
     Lease::discard(lease);
 
     let sleeps = sleeps_in_an_hour().await;

@@ -1,15 +1,13 @@
-//! The upkeep task: it can be paused, survives what it calls, and keeps nothing alive.
+//! The upkeep task: it can be paused, survives panics of the code that it calls, and keeps nothing
+//! alive.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use cenote::{
-    BreakerState, Failure, Leaked, Lease, Observer, Opened, Opening, Reason, Recovery, Strategy,
-    Verdict,
-};
+use cenote::event::{Leaked, Opened, Opening};
+use cenote::{CloseReason, Lease, Observer};
 use cenote_testkit::clock::{advance, settle};
-use cenote_testkit::{Call, Gate, Rig};
+use cenote_testkit::{Call, Rig};
 use tokio::runtime::Handle;
 
 const MS: Duration = Duration::from_millis(1);
@@ -39,14 +37,14 @@ async fn while_paused_nothing_is_evicted_retired_checked_refilled_or_reported() 
 
     let status = rig.pool.status();
     assert_eq!((status.idle, status.in_use, status.opened), (1, 1, 3));
-    assert_eq!(status.closed.total(), 1);
+    assert_eq!(status.closes.total(), 1);
     assert_eq!(status.leaked, 0);
     assert_eq!(rig.backend.calls(Call::Check), 0);
     drop(held);
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_was_due_meanwhile_is_done_as_soon_as_upkeep_resumes() {
+async fn work_that_came_due_during_a_pause_is_done_as_soon_as_upkeep_resumes() {
     let rig = Rig::new(|pool| {
         pool.max_size(4)
             .idle_timeout(SECOND * 50)
@@ -62,7 +60,7 @@ async fn what_was_due_meanwhile_is_done_as_soon_as_upkeep_resumes() {
     settle().await;
 
     let status = rig.pool.status();
-    assert_eq!((status.closed.by(Reason::Idle), status.leaked), (1, 1));
+    assert_eq!((status.closes.by(CloseReason::Idle), status.leaked), (1, 1));
     drop(held);
     rig.assert_full_service().await;
 }
@@ -77,7 +75,7 @@ async fn a_pool_whose_upkeep_is_paused_still_lends_opens_and_closes() {
     drop(lease);
     settle().await;
 
-    assert_eq!(rig.pool.status().closed.by(Reason::Broken), 1);
+    assert_eq!(rig.pool.status().closes.by(CloseReason::Broken), 1);
     rig.assert_full_service().await;
 }
 
@@ -91,7 +89,7 @@ async fn pausing_twice_is_pausing_once() {
     rig.pool.resume_upkeep();
     advance(SECOND).await;
 
-    assert_eq!(rig.pool.status().closed.by(Reason::Idle), 1);
+    assert_eq!(rig.pool.status().closes.by(CloseReason::Idle), 1);
 }
 
 #[tokio::test(start_paused = true)]
@@ -122,10 +120,10 @@ async fn a_pool_that_was_never_used_has_no_task() {
     assert_eq!(rig.backend.calls(Call::Open), 0);
 }
 
-/// Panics in whatever upkeep tells it.
-struct Hysteric;
+/// Panics in every event that the upkeep raises.
+struct AlwaysPanics;
 
-impl Observer for Hysteric {
+impl Observer for AlwaysPanics {
     fn leaked(&self, _: &Leaked<'_>) {
         panic!("a leak");
     }
@@ -138,7 +136,7 @@ impl Observer for Hysteric {
         panic!("opened");
     }
 
-    fn closed(&self, _: &cenote::Closed<'_>) {
+    fn closed(&self, _: &cenote::event::Closed<'_>) {
         panic!("closed");
     }
 }
@@ -150,7 +148,7 @@ async fn upkeep_survives_panicking_observers() {
             .min_size(1)
             .leak_after(SECOND)
             .idle_timeout(SECOND * 5)
-            .observer(Arc::new(Hysteric))
+            .observer(Arc::new(AlwaysPanics))
     });
     let leaked = rig.acquire().await;
     advance(SECOND).await;
@@ -162,56 +160,13 @@ async fn upkeep_survives_panicking_observers() {
     advance(MS).await;
 
     let status = rig.pool.status();
-    assert_eq!((status.leaked, status.closed.by(Reason::Idle)), (1, 1));
+    assert_eq!((status.leaked, status.closes.by(CloseReason::Idle)), (1, 1));
     assert_eq!((status.idle, status.opened), (1, 3));
     rig.assert_full_service().await;
 }
 
-/// Trips at the first failure, and panics whenever it is asked to recover, but the third time.
-#[derive(Default)]
-struct Fearful {
-    asked: Arc<AtomicUsize>,
-}
-
-impl Strategy for Fearful {
-    fn report_success(&self, _: BreakerState, _: Instant) -> Verdict {
-        Verdict::Activate
-    }
-
-    fn report_failure(&self, _: BreakerState, _: Failure, _: Instant) -> Verdict {
-        Verdict::Deactivate
-    }
-
-    fn should_recover(&self, _: Duration) -> Recovery {
-        match self.asked.fetch_add(1, Ordering::Relaxed) {
-            2 => Recovery::Now,
-            _ => panic!("not yet"),
-        }
-    }
-}
-
 #[tokio::test(start_paused = true)]
-async fn upkeep_survives_a_panicking_strategy_and_asks_it_again() {
-    let strategy = Fearful::default();
-    let asked = Arc::clone(&strategy.asked);
-    let rig = Rig::new(|pool| pool.max_size(1).breaker(strategy));
-    rig.backend.once(Call::Open, Gate::Fail);
-    assert!(rig.pool.acquire().await.is_err());
-
-    settle().await;
-    let at_once = asked.load(Ordering::Relaxed);
-    advance(SECOND * 5).await;
-    advance(SECOND * 5).await;
-
-    assert_eq!((at_once, asked.load(Ordering::Relaxed)), (1, 3));
-    assert_eq!(rig.pool.breaker_state(), BreakerState::Recovering);
-    drop(rig.acquire().await);
-    assert_eq!(rig.pool.breaker_state(), BreakerState::Active);
-    rig.assert_full_service().await;
-}
-
-#[tokio::test(start_paused = true)]
-async fn the_owed_work_is_done_though_the_first_in_line_is_not_polled() {
+async fn the_owed_work_is_done_though_the_first_waiter_is_not_polled() {
     let rig = Rig::new(|pool| pool.max_size(2).acquire_timeout(None));
     let held = (rig.acquire().await, rig.acquire().await);
     let not_polled = rig.wait();

@@ -1,9 +1,11 @@
-//! Warm-up: `build` opens nothing, `warm` opens to `min_size`, and its failure is an error or is tolerated.
+//! Warm-up: `build` opens nothing, `warm` opens to `min_size`, and its failure is an error or is
+//! tolerated.
 
 use std::error::Error;
 use std::time::Duration;
 
-use cenote::{Lease, OpenError, WarmError, WarmUp};
+use cenote::config::WarmUp;
+use cenote::{Lease, OpenError, WarmError};
 use cenote_testkit::clock::{advance, settle};
 use cenote_testkit::{Call, Gate, Rig, cut};
 
@@ -22,7 +24,7 @@ async fn building_opens_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn it_opens_to_min_size() {
+async fn warm_opens_to_min_size() {
     let rig = Rig::new(|pool| pool.max_size(5).min_size(3));
 
     rig.pool.warm().await.unwrap();
@@ -33,7 +35,7 @@ async fn it_opens_to_min_size() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn it_waits_until_they_are_open() {
+async fn warm_waits_until_the_resources_are_open() {
     let rig = Rig::new(|pool| pool.max_size(5).min_size(3));
     rig.backend.always(Call::Open, Gate::Slow(SECOND * 3));
     let pool = rig.pool.clone();
@@ -57,7 +59,7 @@ async fn without_min_size_and_min_idle_one_resource_is_opened() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_second_one_opens_nothing_more() {
+async fn a_second_warm_up_opens_nothing_more() {
     let rig = Rig::new(|pool| pool.max_size(5).min_size(3));
     rig.pool.warm().await.unwrap();
     let held = rig.acquire().await;
@@ -69,7 +71,7 @@ async fn a_second_one_opens_nothing_more() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn it_keeps_within_max_opening() {
+async fn warm_keeps_within_max_opening() {
     let rig = Rig::new(|pool| pool.max_size(7).min_size(7).max_opening(2));
     rig.backend.always(Call::Open, Gate::Slow(SECOND));
     let pool = rig.pool.clone();
@@ -87,7 +89,7 @@ async fn it_keeps_within_max_opening() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn several_at_once_open_no_more_than_one_would() {
+async fn several_warm_ups_at_once_open_no_more_than_one_would() {
     let rig = Rig::new(|pool| pool.max_size(4).min_size(3));
     rig.backend.always(Call::Open, Gate::Slow(SECOND));
     let warming: Vec<_> = (0..5)
@@ -107,7 +109,7 @@ async fn several_at_once_open_no_more_than_one_would() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn it_gets_along_with_acquires() {
+async fn warm_runs_beside_acquires() {
     let rig = Rig::new(|pool| pool.max_size(3).min_size(3));
     rig.backend.always(Call::Open, Gate::Slow(SECOND));
     let waiting = [rig.wait(), rig.wait()];
@@ -125,7 +127,7 @@ async fn it_gets_along_with_acquires() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_failing_open_is_its_error_with_the_cause() {
+async fn a_failing_open_is_the_error_of_warm_with_the_cause() {
     let rig = Rig::new(|pool| pool.max_size(4).min_size(2));
     rig.backend.always(Call::Open, Gate::Fail);
 
@@ -140,7 +142,7 @@ async fn a_failing_open_is_its_error_with_the_cause() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_first_open_that_fails_is_its_error_though_the_others_succeed() {
+async fn the_first_open_that_fails_is_the_error_of_warm_though_the_others_succeed() {
     let rig = Rig::new(|pool| pool.max_size(4).min_size(3));
     rig.backend.once(Call::Open, Gate::Fail);
 
@@ -151,7 +153,7 @@ async fn the_first_open_that_fails_is_its_error_though_the_others_succeed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn it_fails_at_once_and_not_when_the_slowest_is_done() {
+async fn warm_fails_at_once_and_not_when_the_slowest_open_is_done() {
     let rig = Rig::new(|pool| pool.max_size(4).min_size(2));
     rig.backend.once(Call::Open, Gate::Fail);
     rig.backend.once(Call::Open, Gate::Hang);
@@ -165,7 +167,7 @@ async fn it_fails_at_once_and_not_when_the_slowest_is_done() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_panicking_open_is_its_error() {
+async fn a_panicking_open_is_the_error_of_warm() {
     let rig = Rig::new(|pool| pool.max_size(1).min_size(1));
     rig.backend.once(Call::Open, Gate::Panic);
 
@@ -176,7 +178,7 @@ async fn a_panicking_open_is_its_error() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_hung_open_is_its_error_when_open_timeout_is_over() {
+async fn a_hung_open_is_the_error_of_warm_when_open_timeout_is_over() {
     let rig = Rig::new(|pool| pool.max_size(1).min_size(1).open_timeout(SECOND * 3));
     rig.backend.once(Call::Open, Gate::Hang);
     let pool = rig.pool.clone();
@@ -193,7 +195,7 @@ async fn a_hung_open_is_its_error_when_open_timeout_is_over() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn once_it_has_failed_it_opens_no_more() {
+async fn once_warm_has_failed_it_opens_no_more() {
     for tolerant in [WarmUp::Required, WarmUp::BestEffort] {
         let rig = Rig::new(|pool| pool.max_size(4).min_size(2).warm_up(tolerant));
         rig.backend.always(Call::Open, Gate::Fail);
@@ -207,7 +209,7 @@ async fn once_it_has_failed_it_opens_no_more() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn it_can_be_tried_again_after_it_failed() {
+async fn warm_can_be_called_again_after_it_failed() {
     let rig = Rig::new(|pool| pool.max_size(3).min_size(2));
     rig.backend.always(Call::Open, Gate::Fail);
     let first = rig.pool.warm().await;
@@ -220,7 +222,7 @@ async fn it_can_be_tried_again_after_it_failed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_old_failure_is_not_its_error() {
+async fn an_old_failure_is_not_the_error_of_warm() {
     let rig = Rig::new(|pool| pool.max_size(3).min_size(2));
     rig.backend.once(Call::Open, Gate::Fail);
     assert!(rig.pool.acquire().await.is_err());
@@ -246,7 +248,7 @@ async fn a_failure_can_be_tolerated_and_the_pool_is_filled_later() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_close_meanwhile_is_told_at_once() {
+async fn a_close_during_warm_is_reported_at_once() {
     let rig = Rig::new(|pool| pool.max_size(3).min_size(2));
     rig.backend.always(Call::Open, Gate::Hang);
     let pool = rig.pool.clone();
@@ -274,7 +276,7 @@ async fn a_closed_pool_is_not_warmed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn given_up_midway_it_still_opens_what_it_began() {
+async fn a_warm_up_dropped_midway_still_finishes_its_opens() {
     let rig = Rig::new(|pool| pool.max_size(3).min_size(2));
     rig.backend.always(Call::Open, Gate::Slow(SECOND));
 
@@ -287,7 +289,7 @@ async fn given_up_midway_it_still_opens_what_it_began() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn it_waits_for_room_that_is_still_being_closed() {
+async fn warm_waits_for_room_that_is_still_being_closed() {
     let rig = Rig::new(|pool| pool.max_size(1).min_size(1));
     let lease = rig.acquire().await;
     rig.backend.once(Call::Close, Gate::Slow(SECOND));

@@ -1,4 +1,4 @@
-//! Cancelling: who leaves passes on what it was about to get.
+//! Cancelling: a waiter that leaves passes its grant on to the next.
 
 use cenote::Lease;
 use shuttle::future;
@@ -7,7 +7,7 @@ use crate::explore;
 use crate::world::{ByHand, acquire, assert_at_rest, join, outside, pool_of, visitor};
 
 #[test]
-fn what_was_granted_to_one_who_leaves_comes_to_the_next() {
+fn a_grant_to_a_waiter_that_leaves_goes_to_the_next() {
     explore(|| {
         let (pool, backend) = pool_of(1);
         let held = acquire(&pool);
@@ -25,7 +25,7 @@ fn what_was_granted_to_one_who_leaves_comes_to_the_next() {
 }
 
 #[test]
-fn what_was_granted_and_never_polled_comes_to_the_next() {
+fn a_grant_to_a_waiter_that_is_never_polled_goes_to_the_next() {
     explore(|| {
         let (pool, backend) = pool_of(1);
         let held = acquire(&pool);
@@ -42,7 +42,7 @@ fn what_was_granted_and_never_polled_comes_to_the_next() {
 }
 
 #[test]
-fn a_row_of_cancelled_waiters_loses_nothing() {
+fn several_cancelled_waiters_lose_nothing() {
     explore(|| {
         let (pool, backend) = pool_of(2);
         let held = [acquire(&pool), acquire(&pool)];
@@ -74,14 +74,15 @@ fn an_aborted_task_passes_its_turn_on() {
         doomed.abort();
 
         assert_eq!(staying.join().unwrap(), 1);
-        let _ = future::block_on(doomed); // aborted, or served before that
+        // It was aborted, or served before that.
+        let _ = future::block_on(doomed);
         release.join().unwrap();
         assert_at_rest(&pool, &backend, 1);
     });
 }
 
 #[test]
-fn what_is_opened_for_one_who_left_serves_the_next() {
+fn a_resource_that_is_opened_for_a_waiter_that_left_serves_the_next() {
     explore(|| {
         let (pool, backend) = pool_of(1);
         let left = ByHand::join(&pool);
@@ -95,7 +96,7 @@ fn what_is_opened_for_one_who_left_serves_the_next() {
 }
 
 #[test]
-fn a_polite_release_that_is_cancelled_loses_nothing() {
+fn an_awaited_release_that_is_cancelled_loses_nothing() {
     explore(|| {
         let (pool, backend) = pool_of(1);
         let mut held = acquire(&pool);
@@ -106,7 +107,8 @@ fn a_polite_release_that_is_cancelled_loses_nothing() {
         releasing.abort();
 
         waiting.join().unwrap();
-        let _ = future::block_on(releasing); // aborted, or done before that
+        // It was aborted, or done before that.
+        let _ = future::block_on(releasing);
         assert_at_rest(&pool, &backend, 1);
     });
 }

@@ -1,4 +1,4 @@
-//! Closing: everybody is told, everything is closed, and nobody is stuck.
+//! Closing: every waiter is told, every resource is closed, and no caller is stuck.
 
 use std::task::Poll;
 use std::time::Duration;
@@ -7,20 +7,22 @@ use cenote::{AcquireError, Lease};
 use shuttle::future::block_on;
 use shuttle::thread;
 
-use crate::world::{Acquired, ByHand, Pooled, acquire, caller, join, outside, pool, pool_of};
+use crate::world::{
+    Acquired, ByHand, Pooled, acquire, caller, join, outside, pool, pool_of, thread_with,
+};
 use crate::{exhaust, explore};
 
-/// Far beyond the model's time: the wait ends because all is closed, or it is stuck.
+/// Far beyond the model's time: the wait ends because all resources are closed, or never.
 const FOR_EVER: Duration = Duration::from_secs(3600);
 
-/// Closes, and waits until all is closed.
+/// Closes the pool, and waits until all resources are closed.
 fn drain(pool: &Pooled) {
     let left = block_on(pool.close_within(FOR_EVER));
     assert!(left.is_empty(), "{left:?}");
 }
 
-/// Lent, or told that the pool is closed: nothing else.
-fn end(acquired: Acquired) {
+/// The caller was served, or told that the pool is closed.
+fn assert_served_or_closed(acquired: Acquired) {
     match acquired {
         Ok(lease) => drop(lease),
         Err(AcquireError::Closed { .. }) => {}
@@ -35,7 +37,7 @@ fn a_close_during_an_open_leaves_nothing_behind() {
 
         let acquiring = caller(&pool);
         pool.close();
-        end(acquiring.join().unwrap());
+        assert_served_or_closed(acquiring.join().unwrap());
         drain(&pool);
 
         assert_eq!(backend.wait_until_empty() as u64, backend.opened());
@@ -43,13 +45,13 @@ fn a_close_during_an_open_leaves_nothing_behind() {
 }
 
 #[test]
-fn a_close_against_acquires_and_a_release_tells_everybody() {
+fn a_close_against_acquires_and_a_release_tells_every_caller() {
     explore(|| {
         let (pool, backend) = pool_of(1);
         let held = acquire(&pool);
 
         let callers = [caller(&pool), caller(&pool)]
-            .map(|caller| thread::spawn(move || end(caller.join().unwrap())));
+            .map(|caller| thread::spawn(move || assert_served_or_closed(caller.join().unwrap())));
         let release = outside(move || drop(held));
         drain(&pool);
 
@@ -61,7 +63,7 @@ fn a_close_against_acquires_and_a_release_tells_everybody() {
 }
 
 #[test]
-fn who_was_granted_something_and_did_not_take_it_is_told_of_the_close() {
+fn a_waiter_that_has_not_claimed_its_grant_is_told_of_the_close() {
     explore(|| {
         let (pool, backend) = pool_of(1);
         let held = acquire(&pool);
@@ -81,15 +83,12 @@ fn who_was_granted_something_and_did_not_take_it_is_told_of_the_close() {
 }
 
 #[test]
-fn two_closes_are_one() {
+fn two_closes_at_once_close_each_resource_once() {
     explore(|| {
         let (pool, backend) = pool_of(2);
         let held = acquire(&pool);
 
-        let other = {
-            let pool = pool.clone();
-            thread::spawn(move || drain(&pool))
-        };
+        let other = thread_with(&pool, drain);
         let release = outside(move || drop(held));
         drain(&pool);
 
@@ -100,7 +99,7 @@ fn two_closes_are_one() {
 }
 
 #[test]
-fn a_lease_that_outlives_its_pool_is_closed_when_it_comes_home() {
+fn the_resource_of_a_lease_that_outlives_its_pool_is_closed() {
     explore(|| {
         let (pool, backend) = pool_of(2);
         let held = [acquire(&pool), acquire(&pool)];
@@ -114,7 +113,7 @@ fn a_lease_that_outlives_its_pool_is_closed_when_it_comes_home() {
 }
 
 #[test]
-fn the_last_lease_and_the_last_handle_go_at_once_and_the_upkeep_task_ends_after_them() {
+fn the_upkeep_task_ends_after_the_last_lease_and_the_last_handle() {
     explore(|| {
         let (pool, backend) = pool_of(1);
         let held = acquire(&pool);
@@ -128,7 +127,7 @@ fn the_last_lease_and_the_last_handle_go_at_once_and_the_upkeep_task_ends_after_
 }
 
 #[test]
-fn a_weak_handle_that_is_upgraded_during_the_last_drop_is_whole_or_nothing() {
+fn a_weak_handle_that_is_upgraded_during_the_last_drop_works_or_is_none() {
     explore(|| {
         let (pool, backend) = pool_of(1);
         let weak = pool.downgrade();
@@ -145,7 +144,7 @@ fn a_weak_handle_that_is_upgraded_during_the_last_drop_is_whole_or_nothing() {
 }
 
 #[test]
-fn of_a_weak_handle_and_the_last_one_exactly_one_closes_the_pool() {
+fn a_pool_is_open_as_long_as_an_upgraded_handle_is_left() {
     exhaust(|| {
         let (pool, _) = pool_of(1);
         let weak = pool.downgrade();
@@ -167,10 +166,7 @@ fn a_warm_up_ends_when_the_pool_closes() {
     explore(|| {
         let (pool, backend) = pool(|pool| pool.max_size(2).min_size(2));
 
-        let warming = {
-            let pool = pool.clone();
-            thread::spawn(move || drop(block_on(pool.warm())))
-        };
+        let warming = thread_with(&pool, |pool| drop(block_on(pool.warm())));
         drain(&pool);
         warming.join().unwrap();
 

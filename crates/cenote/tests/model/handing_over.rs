@@ -1,14 +1,16 @@
-//! Acquire against release: whoever waits is served, in order, and nobody is forgotten.
+//! Acquire against release: every waiter is served, in order.
 
 use std::sync::Arc;
 use std::task::{Context, Waker};
 
 use shuttle::future;
 use shuttle::sync::Mutex;
-use shuttle::thread;
 
 use crate::explore;
-use crate::world::{ByHand, acquire, assert_at_rest, join, outside, pool_of, visitor};
+use crate::world::{
+    ByHand, acquire, assert_at_rest, blocked, join, outside, outside_with, pool_of, thread_with,
+    visitor,
+};
 
 #[test]
 fn two_threads_share_one_resource() {
@@ -43,10 +45,9 @@ fn four_threads_share_two_resources_twice() {
         let (pool, backend) = pool_of(2);
 
         let threads = [(); 4].map(|()| {
-            let pool = pool.clone();
-            thread::spawn(move || {
-                drop(acquire(&pool));
-                drop(acquire(&pool));
+            thread_with(&pool, |pool| {
+                drop(acquire(pool));
+                drop(acquire(pool));
             })
         });
         join(threads);
@@ -57,7 +58,7 @@ fn four_threads_share_two_resources_twice() {
 }
 
 #[test]
-fn a_release_outside_every_runtime_reaches_who_waits() {
+fn a_release_outside_every_runtime_serves_the_waiter() {
     explore(|| {
         let (pool, backend) = pool_of(1);
         let held = acquire(&pool);
@@ -86,7 +87,7 @@ fn several_releases_serve_as_many_waiters() {
 }
 
 #[test]
-fn who_came_first_is_served_first_and_no_newcomer_passes() {
+fn the_first_waiter_is_served_first_and_no_newcomer_passes_it() {
     explore(|| {
         let (pool, _) = pool_of(1);
         let held = acquire(&pool);
@@ -94,20 +95,20 @@ fn who_came_first_is_served_first_and_no_newcomer_passes() {
         let served = Arc::new(Mutex::new(Vec::new()));
 
         let newcomers = [2, 3].map(|number| {
-            let (pool, served) = (pool.clone(), Arc::clone(&served));
-            thread::spawn(move || {
-                let lease = acquire(&pool);
+            let served = Arc::clone(&served);
+            thread_with(&pool, move |pool| {
+                let lease = acquire(pool);
                 served.lock().unwrap().push(number);
                 drop(lease);
             })
         });
-        let tries = {
-            let pool = pool.clone();
-            outside(move || pool.try_acquire().unwrap().is_some())
-        };
+        let tries = outside_with(&pool, |pool| pool.try_acquire().unwrap().is_some());
         outside(move || drop(held)).join().unwrap();
-        assert!(!tries.join().unwrap(), "a try passed one who waits");
-        assert!(served.lock().unwrap().is_empty(), "a newcomer passed");
+        assert!(!tries.join().unwrap(), "a try passed a waiter");
+        assert!(
+            served.lock().unwrap().is_empty(),
+            "a newcomer passed a waiter"
+        );
 
         assert!(first.is_woken(), "served, and not woken");
         assert!(first.poll().is_ready());
@@ -120,10 +121,7 @@ fn blocked_threads_are_woken_by_releases() {
     explore(|| {
         let (pool, backend) = pool_of(1);
 
-        let threads = [(); 3].map(|()| {
-            let pool = pool.clone();
-            outside(move || pool.acquire_blocking().unwrap().serial)
-        });
+        let threads = [(); 3].map(|()| blocked(&pool));
 
         for thread in threads {
             assert_eq!(thread.join().unwrap(), 1);
@@ -137,10 +135,7 @@ fn a_blocked_thread_and_a_task_serve_each_other() {
     explore(|| {
         let (pool, backend) = pool_of(1);
 
-        let blocked = {
-            let pool = pool.clone();
-            outside(move || drop(pool.acquire_blocking().unwrap()))
-        };
+        let blocked = blocked(&pool);
         drop(acquire(&pool));
         blocked.join().unwrap();
 
@@ -149,7 +144,7 @@ fn a_blocked_thread_and_a_task_serve_each_other() {
 }
 
 #[test]
-fn tasks_that_move_to_another_waker_are_still_woken() {
+fn a_waiter_that_is_polled_with_another_waker_is_still_woken() {
     explore(|| {
         let (pool, backend) = pool_of(1);
         let held = acquire(&pool);
@@ -172,7 +167,7 @@ fn tasks_that_move_to_another_waker_are_still_woken() {
 }
 
 #[test]
-fn what_must_be_cleaned_comes_to_who_waits() {
+fn a_resource_that_must_be_cleaned_serves_the_waiters() {
     explore(|| {
         let (pool, backend) = pool_of(1);
         let mut held = acquire(&pool);

@@ -1,12 +1,12 @@
-//! Detach and discard against waiting: the room that is left serves the next.
+//! Detach and discard against waiting: the next waiter is served by a resource in the free slot.
 
 use cenote::Lease;
 
 use crate::explore;
-use crate::world::{acquire, assert_at_rest, join, outside, pool_of, visitor};
+use crate::world::{acquire, assert_at_rest, blocked, join, outside, pool_of, visitor};
 
 #[test]
-fn the_room_of_a_discarded_resource_serves_who_waits() {
+fn the_slot_of_a_discarded_resource_serves_the_waiter() {
     explore(|| {
         let (pool, backend) = pool_of(1);
         let held = acquire(&pool);
@@ -20,7 +20,7 @@ fn the_room_of_a_discarded_resource_serves_who_waits() {
 }
 
 #[test]
-fn the_room_of_a_detached_resource_serves_who_waits() {
+fn the_slot_of_a_detached_resource_serves_the_waiter() {
     explore(|| {
         let (pool, _) = pool_of(1);
         let held = acquire(&pool);
@@ -34,7 +34,7 @@ fn the_room_of_a_detached_resource_serves_who_waits() {
 }
 
 #[test]
-fn two_discards_serve_three_who_wait() {
+fn two_discards_serve_three_waiters() {
     explore(|| {
         let (pool, backend) = pool_of(2);
         let held = [acquire(&pool), acquire(&pool)];
@@ -54,10 +54,7 @@ fn a_discard_serves_a_blocked_thread() {
         let (pool, backend) = pool_of(1);
         let held = acquire(&pool);
 
-        let blocked = {
-            let pool = pool.clone();
-            outside(move || pool.acquire_blocking().unwrap().serial)
-        };
+        let blocked = blocked(&pool);
         outside(move || Lease::discard(held)).join().unwrap();
 
         assert_eq!(blocked.join().unwrap(), 2);

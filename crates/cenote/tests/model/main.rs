@@ -1,5 +1,5 @@
-//! Models of the wake-up and hand-off paths: the core itself under shuttle, played in many orders. `cargo xtask model` runs them; without
-//! the cfg `cenote_model` there is nothing here.
+//! Models of wake-ups and hand-overs: the whole core under shuttle, played in many orders.
+//! `cargo xtask model` runs them. Without the cfg `cenote_model` this file is empty.
 #![cfg(cenote_model)]
 
 mod cancelling;
@@ -18,17 +18,18 @@ use std::env;
 use shuttle::scheduler::{DfsScheduler, PctScheduler, RandomScheduler, ReplayScheduler, Scheduler};
 use shuttle::{Config, Runner};
 
-/// How many orders of each kind are tried if `CENOTE_MODEL_ROUNDS` does not say.
+/// How many orders of each kind are played, unless `CENOTE_MODEL_ROUNDS` is set.
 const ROUNDS: usize = 500;
 
-/// A bug shows when so many switches come at the wrong moment. Three find nearly all, and more need more rounds.
+/// How many switches between threads a bug needs at the wrong moments. Three find nearly all bugs,
+/// and a greater depth needs more rounds.
 const DEPTH: usize = 3;
 
-/// A model that has more orders than this is not small.
-const EVERY: usize = 50_000;
+/// A small model has fewer orders than this.
+const MOST_ORDERS: usize = 50_000;
 
-/// Plays `model` in random orders, and in orders that hold single threads up. If it fails, shuttle prints the order;
-/// `CENOTE_MODEL_REPLAY` plays that one again.
+/// Plays `model` in random orders, and in orders that hold single threads up. If it fails, shuttle
+/// prints the order, and `CENOTE_MODEL_REPLAY` plays that order again.
 fn explore(model: impl Fn() + Send + Sync + Clone + 'static) {
     if let Ok(order) = env::var("CENOTE_MODEL_REPLAY") {
         play(ReplayScheduler::new_from_encoded(&order), model);
@@ -46,14 +47,15 @@ fn exhaust(model: impl Fn() + Send + Sync + 'static) {
         play(ReplayScheduler::new_from_encoded(&order), model);
         return;
     }
-    let played = play(DfsScheduler::new(Some(EVERY), false), model);
-    assert!(played < EVERY, "the model has grown: there are more orders");
+    let played = play(DfsScheduler::new(Some(MOST_ORDERS), false), model);
+    assert!(played < MOST_ORDERS, "the model has too many orders");
 }
 
-/// Answers with how many orders were played.
+/// Returns how many orders were played.
 fn play(scheduler: impl Scheduler + 'static, model: impl Fn() + Send + Sync + 'static) -> usize {
     let mut config = Config::new();
-    config.stack_size = 512 * 1024; // futures are deep where nothing is inlined
+    // Futures are deep where nothing is inlined.
+    config.stack_size = 512 * 1024;
     Runner::new(scheduler, config).run(move || {
         cenote::begin();
         model();

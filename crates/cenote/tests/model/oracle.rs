@@ -1,7 +1,8 @@
-//! The wake oracle: while an acquire is pending, the waker of its last poll is in the queue, on its way to be woken, or was woken.
+//! The wake oracle: while an acquire is pending, the waker of its last poll is in the queue, on its
+//! way to be woken, or was woken.
 //!
-//! A wake-up that is lost for good is a deadlock, and shuttle says so. The oracle sees the loss when it happens, also where the alarm or
-//! another poll would make up for it.
+//! A wake-up that is lost for good is a deadlock, and shuttle reports it. The oracle sees the loss
+//! when it happens, also where the alarm or another poll would make up for it.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -34,7 +35,8 @@ impl<'a> Watched<'a> {
         self.last.facts().is_woken
     }
 
-    fn is_heard(&self, tap: &Arc<Tap>) -> bool {
+    /// Returns whether the waker of this poll was woken, or can be.
+    fn is_known(&self, tap: &Arc<Tap>) -> bool {
         let waker = Waker::from(Arc::clone(tap));
         let queued = self.pool.queued_wakers();
         if queued.iter().any(|other| other.will_wake(&waker)) {
@@ -42,7 +44,7 @@ impl<'a> Watched<'a> {
         }
         drop(queued);
         let (mine, of_this_waker) = (1, 1);
-        // A waker that is not in the queue any more is with a thread that is about to wake it.
+        // A thread that is about to wake it has taken it out of the queue.
         self.is_woken() || Arc::strong_count(tap) > mine + of_this_waker
     }
 }
@@ -58,7 +60,7 @@ impl Future for Watched<'_> {
         drop(waker);
         if polled.is_pending() {
             assert!(
-                self.is_heard(&tap),
+                self.is_known(&tap),
                 "pending, and its last waker is nowhere"
             );
             self.last.facts().is_pending = true;
@@ -134,7 +136,8 @@ impl Drop for Tap {
         let is_lost = facts.polls == self.poll && facts.is_pending && !facts.is_woken;
         if is_lost && !facts.is_lost {
             facts.is_lost = true;
-            // The pool catches panics of wakers. If the acquire is stuck, shuttle tells of a deadlock after this.
+            // The pool catches panics of wakers. If the acquire is stuck, shuttle reports a
+            // deadlock after this.
             eprintln!("{LOST}");
         }
     }

@@ -1,13 +1,14 @@
-//! A runtime that shuts down while others go on: what its tasks had in hand is given back, and nobody waits for ever.
+//! A runtime that shuts down while others go on: the work of its tasks is given back, and no caller
+//! waits for ever.
 
 use cenote::{Lease, shut_down};
 use shuttle::thread;
 
 use crate::explore;
-use crate::world::{acquire, assert_at_rest, join, outside, pool_of, visitor};
+use crate::world::{acquire, assert_at_rest, blocked, join, outside, pool_of, visitor};
 
 #[test]
-fn an_open_that_dies_with_its_runtime_is_begun_again_for_who_waits() {
+fn an_open_that_ends_with_its_runtime_is_begun_again_for_the_waiter() {
     explore(|| {
         let (pool, backend) = pool_of(1);
 
@@ -21,7 +22,7 @@ fn an_open_that_dies_with_its_runtime_is_begun_again_for_who_waits() {
 }
 
 #[test]
-fn a_lease_that_is_dropped_while_the_upkeep_task_ends_serves_who_waits() {
+fn a_lease_that_is_dropped_while_the_upkeep_task_ends_serves_the_waiter() {
     explore(|| {
         let (pool, backend) = pool_of(1);
         let held = acquire(&pool);
@@ -38,7 +39,7 @@ fn a_lease_that_is_dropped_while_the_upkeep_task_ends_serves_who_waits() {
 }
 
 #[test]
-fn a_lease_that_is_discarded_while_the_upkeep_task_ends_serves_who_waits() {
+fn a_lease_that_is_discarded_while_the_upkeep_task_ends_serves_the_waiter() {
     explore(|| {
         let (pool, backend) = pool_of(1);
         let held = acquire(&pool);
@@ -55,7 +56,7 @@ fn a_lease_that_is_discarded_while_the_upkeep_task_ends_serves_who_waits() {
 }
 
 #[test]
-fn a_cleaning_that_dies_with_its_runtime_serves_who_waits() {
+fn the_waiter_is_served_although_a_cleaning_ends_with_its_runtime() {
     explore(|| {
         let (pool, backend) = pool_of(1);
         let mut held = acquire(&pool);
@@ -90,10 +91,7 @@ fn a_blocked_thread_outlives_the_runtime_that_served_it() {
     explore(|| {
         let (pool, backend) = pool_of(1);
 
-        let blocked = {
-            let pool = pool.clone();
-            outside(move || pool.acquire_blocking().unwrap().serial)
-        };
+        let blocked = blocked(&pool);
         let end = thread::spawn(shut_down);
 
         blocked.join().unwrap();

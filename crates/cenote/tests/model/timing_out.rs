@@ -1,4 +1,5 @@
-//! Timeout against hand-off: at the last moment it is served or it is not, and either way nothing is lost.
+//! Timeout against hand-over: a waiter is served at the last moment or times out, and nothing is
+//! lost.
 
 use std::future::{Future, poll_fn};
 use std::task::{Context, Poll, Waker};
@@ -10,12 +11,15 @@ use shuttle::thread;
 
 use crate::explore;
 use crate::oracle::Watched;
-use crate::world::{Acquired, Pooled, acquire, assert_at_rest, join, outside, pool_of, visitor};
+use crate::world::{
+    Acquired, Pooled, acquire, assert_at_rest, join, outside, outside_with, pool_of, thread_with,
+    visitor,
+};
 
-/// Soon, as the model sees it: the timer may ring at any moment.
+/// In the model's time the alarm may go off at any moment.
 const SOON: Duration = Duration::from_millis(10);
 
-/// Whether it was served.
+/// Returns whether the caller was served. If not, it timed out.
 fn served(acquired: Acquired) -> bool {
     match acquired {
         Ok(lease) => lease.serial == 1,
@@ -24,14 +28,13 @@ fn served(acquired: Acquired) -> bool {
     }
 }
 
-/// An acquire that is soon out of time, under the oracle.
+/// An acquire with a deadline, under the oracle.
 fn hurried(pool: &Pooled) -> Watched<'_> {
-    Watched::new(pool, pool.acquire_timeout(SOON))
+    Watched::new(pool, pool.acquire_within(SOON))
 }
 
 fn impatient(pool: &Pooled) -> thread::JoinHandle<bool> {
-    let pool = pool.clone();
-    thread::spawn(move || served(block_on(hurried(&pool))))
+    thread_with(pool, |pool| served(block_on(hurried(pool))))
 }
 
 #[test]
@@ -52,7 +55,7 @@ fn a_timeout_against_a_release_loses_nothing() {
 }
 
 #[test]
-fn behind_one_who_times_out_the_next_is_served() {
+fn the_waiter_behind_one_that_times_out_is_served() {
     explore(|| {
         let (pool, backend) = pool_of(1);
         let held = acquire(&pool);
@@ -69,7 +72,7 @@ fn behind_one_who_times_out_the_next_is_served() {
 }
 
 #[test]
-fn who_waits_for_nothing_times_out() {
+fn a_waiter_times_out_if_no_resource_comes_back() {
     explore(|| {
         let (pool, _) = pool_of(1);
         let _held = acquire(&pool);
@@ -87,10 +90,7 @@ fn a_blocked_thread_that_times_out_loses_nothing() {
         let (pool, backend) = pool_of(1);
         let held = acquire(&pool);
 
-        let blocked = {
-            let pool = pool.clone();
-            outside(move || served(pool.acquire_blocking_timeout(SOON)))
-        };
+        let blocked = outside_with(&pool, |pool| served(pool.acquire_blocking_within(SOON)));
         let patient = visitor(&pool);
         let release = outside(move || drop(held));
 
@@ -113,9 +113,8 @@ fn a_timeout_during_an_open_leaves_the_resource_to_the_next() {
     });
 }
 
-/// All run out of time at once, and one of them tells the others.
 #[test]
-fn a_crowd_that_waits_for_nothing_times_out_to_the_last() {
+fn every_waiter_of_a_crowd_times_out_if_no_resource_comes_back() {
     explore(|| {
         let (pool, backend) = pool_of(1);
         let held = acquire(&pool);
@@ -147,24 +146,20 @@ fn a_crowd_that_times_out_against_a_release_loses_nothing() {
     });
 }
 
-/// The one who has to tell the others may be gone before.
 #[test]
-fn a_crowd_that_times_out_is_told_also_if_one_of_them_leaves() {
+fn the_other_waiters_of_a_crowd_time_out_although_one_leaves() {
     explore(|| {
         let (pool, backend) = pool_of(1);
         let held = acquire(&pool);
-        let leaves = {
-            let pool = pool.clone();
-            thread::spawn(move || {
-                let mut acquiring = Box::pin(hurried(&pool));
-                block_on(poll_fn(|context| {
-                    let _ = acquiring.as_mut().poll(context);
-                    Poll::Ready(())
-                }));
-                thread::yield_now();
-                drop(acquiring);
-            })
-        };
+        let leaves = thread_with(&pool, |pool| {
+            let mut acquiring = Box::pin(hurried(pool));
+            block_on(poll_fn(|context| {
+                let _ = acquiring.as_mut().poll(context);
+                Poll::Ready(())
+            }));
+            thread::yield_now();
+            drop(acquiring);
+        });
 
         let crowd = [(); 2].map(|()| impatient(&pool));
 
@@ -175,21 +170,20 @@ fn a_crowd_that_times_out_is_told_also_if_one_of_them_leaves() {
     });
 }
 
-/// One who was told leaves its seat without a word, and the next who comes gets it.
+/// The next callers get the seats of the waiters that timed out.
 #[test]
-fn who_comes_after_a_crowd_timed_out_is_served() {
+fn a_caller_that_comes_after_a_crowd_timed_out_is_served() {
     explore(|| {
         let (pool, backend) = pool_of(1);
         let held = acquire(&pool);
-        let twice = |pool: &Pooled| {
-            let pool = pool.clone();
-            thread::spawn(move || {
-                let first = served(block_on(hurried(&pool)));
-                (first, served(block_on(hurried(&pool))))
-            })
-        };
 
-        let crowd = [(); 3].map(|()| twice(&pool));
+        let crowd = [(); 3].map(|()| {
+            thread_with(&pool, |pool| {
+                for _ in 0..2 {
+                    served(block_on(hurried(pool)));
+                }
+            })
+        });
         let release = outside(move || drop(held));
         join(crowd);
         release.join().unwrap();
@@ -199,7 +193,7 @@ fn who_comes_after_a_crowd_timed_out_is_served() {
     });
 }
 
-/// Whether it was served before its deadline or not: it is never polled again, and keeps nothing.
+/// The forgotten acquire is not polled again, whether it was granted the resource or not.
 #[test]
 fn a_forgotten_acquire_does_not_keep_the_resource_from_the_next_waiter() {
     explore(|| {
@@ -220,19 +214,13 @@ fn a_forgotten_acquire_does_not_keep_the_resource_from_the_next_waiter() {
 }
 
 #[test]
-fn a_close_against_a_crowd_that_times_out_tells_everybody() {
+fn every_waiter_of_a_crowd_is_told_of_its_timeout_or_of_the_close() {
     explore(|| {
         let (pool, backend) = pool_of(1);
         let held = acquire(&pool);
-        let crowd = [(); 3].map(|()| {
-            let pool = pool.clone();
-            thread::spawn(move || block_on(hurried(&pool)).is_err())
-        });
+        let crowd = [(); 3].map(|()| thread_with(&pool, |pool| block_on(hurried(pool)).is_err()));
 
-        let close = {
-            let pool = pool.clone();
-            outside(move || pool.close())
-        };
+        let close = outside_with(&pool, Pooled::close);
 
         assert_eq!(join(crowd), [true; 3]);
         close.join().unwrap();

@@ -1,33 +1,34 @@
-//! Trips by a tray against everything that opens the book: nobody is forgotten, nothing is doubled, and no count is lost.
-
-use shuttle::thread;
+//! Trips by a tray against calls to the ledger: no waiter is forgotten, no resource is lent twice,
+//! and no count is lost.
 
 use crate::explore;
 use crate::world::{
-    Backend, ByHand, Leased, Pooled, acquire, assert_at_rest, join, outside, pool, pool_of, visitor,
+    Backend, ByHand, Leased, Pooled, acquire, assert_at_rest, join, outside, pool, pool_of,
+    thread_with, visitor,
 };
 
-/// A lease of what is set aside.
-fn acquire_aside(pool: &Pooled) -> Leased {
+/// A lease whose slot is on a tray.
+fn acquire_on_tray(pool: &Pooled) -> Leased {
     drop(acquire(pool));
     acquire(pool)
 }
 
-/// One resource that lies on its tray.
-fn leave_on_a_tray(pool: &Pooled) {
-    drop(acquire_aside(pool));
+/// Leaves one resource on a tray.
+fn leave_on_tray(pool: &Pooled) {
+    drop(acquire_on_tray(pool));
 }
 
+/// The pool ends. Each resource that was opened is closed once.
 fn end(pool: Pooled, backend: &Backend, opened: usize) {
     drop(pool);
     assert_eq!(backend.wait_until_empty(), opened, "each is closed once");
 }
 
 #[test]
-fn a_return_against_one_who_comes_to_wait() {
+fn a_return_against_a_caller_that_begins_to_wait_serves_it() {
     explore(|| {
         let (pool, backend) = pool_of(1);
-        let held = acquire_aside(&pool);
+        let held = acquire_on_tray(&pool);
 
         let waiting = visitor(&pool);
         outside(move || drop(held)).join().unwrap();
@@ -39,10 +40,10 @@ fn a_return_against_one_who_comes_to_wait() {
 }
 
 #[test]
-fn three_who_come_for_what_lies_there_are_all_served() {
+fn three_callers_are_served_by_one_tray() {
     explore(|| {
         let (pool, backend) = pool_of(1);
-        leave_on_a_tray(&pool);
+        leave_on_tray(&pool);
 
         let visitors = [(); 3].map(|()| visitor(&pool));
 
@@ -53,17 +54,16 @@ fn three_who_come_for_what_lies_there_are_all_served() {
 }
 
 #[test]
-fn two_trays_serve_four() {
+fn four_callers_are_served_by_two_trays() {
     explore(|| {
         let (pool, backend) = pool_of(2);
-        let held = [acquire_aside(&pool), acquire(&pool)];
+        let held = [acquire_on_tray(&pool), acquire(&pool)];
         drop(held);
 
         let threads = [(); 4].map(|()| {
-            let pool = pool.clone();
-            thread::spawn(move || {
-                drop(acquire(&pool));
-                drop(acquire(&pool));
+            thread_with(&pool, |pool| {
+                drop(acquire(pool));
+                drop(acquire(pool));
             })
         });
         join(threads);
@@ -75,10 +75,10 @@ fn two_trays_serve_four() {
 }
 
 #[test]
-fn who_waits_comes_before_a_newcomer_when_a_tray_is_used() {
+fn a_waiter_comes_before_a_newcomer_when_a_tray_is_used() {
     explore(|| {
         let (pool, backend) = pool_of(1);
-        let held = acquire_aside(&pool);
+        let held = acquire_on_tray(&pool);
         let mut waiting = ByHand::join(&pool);
 
         let newcomer = visitor(&pool);
@@ -87,7 +87,7 @@ fn who_waits_comes_before_a_newcomer_when_a_tray_is_used() {
 
         assert!(waiting.is_woken(), "served, and not woken");
         let served = waiting.poll();
-        assert!(served.is_ready(), "the one who waited was passed");
+        assert!(served.is_ready(), "a newcomer passed the waiter");
         drop(served);
         drop(waiting);
         newcomer.join().unwrap();
@@ -96,10 +96,10 @@ fn who_waits_comes_before_a_newcomer_when_a_tray_is_used() {
 }
 
 #[test]
-fn every_snapshot_adds_up_while_trays_are_used() {
+fn the_numbers_of_every_status_agree_while_trays_are_used() {
     explore(|| {
         let (pool, backend) = pool_of(2);
-        leave_on_a_tray(&pool);
+        leave_on_tray(&pool);
 
         let busy = [(); 2].map(|()| visitor(&pool));
         let (first, second) = (pool.status(), pool.status());
@@ -120,16 +120,13 @@ fn every_snapshot_adds_up_while_trays_are_used() {
 }
 
 #[test]
-fn a_close_against_trips_leaves_nothing_open() {
+fn a_close_against_trips_closes_every_resource() {
     explore(|| {
         let (pool, backend) = pool_of(1);
-        let held = acquire_aside(&pool);
+        let held = acquire_on_tray(&pool);
 
         let release = outside(move || drop(held));
-        let closer = {
-            let pool = pool.clone();
-            thread::spawn(move || pool.close())
-        };
+        let closer = thread_with(&pool, Pooled::close);
         let taken = pool.try_acquire();
         release.join().unwrap();
         closer.join().unwrap();
@@ -141,10 +138,10 @@ fn a_close_against_trips_leaves_nothing_open() {
 }
 
 #[test]
-fn a_shrinking_against_returns_keeps_the_cap() {
+fn a_pool_that_shrinks_against_returns_keeps_to_its_new_size() {
     explore(|| {
         let (pool, backend) = pool_of(2);
-        let held = [acquire_aside(&pool), acquire(&pool)];
+        let held = [acquire_on_tray(&pool), acquire(&pool)];
 
         let releases = held.map(|lease| outside(move || drop(lease)));
         pool.resize(1).unwrap();
@@ -157,10 +154,10 @@ fn a_shrinking_against_returns_keeps_the_cap() {
 }
 
 #[test]
-fn what_was_invalidated_is_lent_to_nobody_who_comes_later() {
+fn an_invalidated_resource_is_not_lent_again() {
     explore(|| {
         let (pool, backend) = pool_of(1);
-        let held = acquire_aside(&pool);
+        let held = acquire_on_tray(&pool);
 
         let release = outside(move || drop(held));
         pool.invalidate();
@@ -174,15 +171,12 @@ fn what_was_invalidated_is_lent_to_nobody_who_comes_later() {
 }
 
 #[test]
-fn a_label_is_not_lost_between_tray_and_book() {
+fn a_label_is_not_lost_between_tray_and_ledger() {
     explore(|| {
         let (pool, backend) = pool_of(1);
-        let held = acquire_aside(&pool);
+        let held = acquire_on_tray(&pool);
 
-        let looks = {
-            let pool = pool.clone();
-            thread::spawn(move || drop(pool.leases()))
-        };
+        let looks = thread_with(&pool, |pool| drop(pool.leases()));
         Leased::label(&held, "mine");
         looks.join().unwrap();
 
@@ -193,10 +187,10 @@ fn a_label_is_not_lost_between_tray_and_book() {
 }
 
 #[test]
-fn the_last_handle_against_the_last_lease_closes_everything() {
+fn the_last_handle_against_the_last_lease_closes_the_resource() {
     explore(|| {
         let (pool, backend) = pool_of(1);
-        let held = acquire_aside(&pool);
+        let held = acquire_on_tray(&pool);
 
         let release = outside(move || drop(held));
         drop(pool);
@@ -207,7 +201,7 @@ fn the_last_handle_against_the_last_lease_closes_everything() {
 }
 
 #[test]
-fn uses_are_counted_to_the_last() {
+fn a_resource_is_closed_after_its_last_use_on_a_tray() {
     explore(|| {
         let (pool, backend) = pool(|builder| builder.max_size(1).max_uses(3));
         drop(acquire(&pool));

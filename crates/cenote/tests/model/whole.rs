@@ -1,13 +1,16 @@
-//! What is done to the whole pool while somebody waits: resize, invalidate, retain, suspend, the breaker.
+//! Operations on the whole pool while a caller waits: resize, invalidate, retain, suspend, and the
+//! breaker.
 
 use cenote::AcquireError;
 use shuttle::thread;
 
 use crate::explore;
-use crate::world::{acquire, assert_at_rest, caller, join, outside, pool_of, visitor};
+use crate::world::{
+    Pooled, acquire, assert_at_rest, caller, join, outside, outside_with, pool_of, visitor,
+};
 
 #[test]
-fn a_pool_that_shrinks_while_leases_come_home_still_serves() {
+fn a_pool_that_shrinks_while_leases_end_still_serves_the_waiter() {
     explore(|| {
         let (pool, backend) = pool_of(2);
         let held = [acquire(&pool), acquire(&pool)];
@@ -25,16 +28,13 @@ fn a_pool_that_shrinks_while_leases_come_home_still_serves() {
 }
 
 #[test]
-fn a_pool_that_grows_serves_who_waits() {
+fn a_pool_that_grows_serves_the_waiter() {
     explore(|| {
         let (pool, backend) = pool_of(1);
         let held = acquire(&pool);
 
         let waiting = visitor(&pool);
-        let growing = {
-            let pool = pool.clone();
-            outside(move || pool.resize(2).unwrap())
-        };
+        let growing = outside_with(&pool, |pool| pool.resize(2).unwrap());
 
         assert_eq!(waiting.join().unwrap(), 2);
         growing.join().unwrap();
@@ -44,15 +44,12 @@ fn a_pool_that_grows_serves_who_waits() {
 }
 
 #[test]
-fn an_invalidated_resource_is_replaced_for_who_waits() {
+fn an_invalidated_resource_is_replaced_for_the_waiter() {
     explore(|| {
         let (pool, backend) = pool_of(1);
         let held = acquire(&pool);
         let waiting = visitor(&pool);
-        let invalidating = {
-            let pool = pool.clone();
-            outside(move || pool.invalidate())
-        };
+        let invalidating = outside_with(&pool, Pooled::invalidate);
 
         outside(move || drop(held)).join().unwrap();
 
@@ -64,16 +61,13 @@ fn an_invalidated_resource_is_replaced_for_who_waits() {
 }
 
 #[test]
-fn what_retain_looks_at_comes_to_who_waits() {
+fn a_resource_that_retain_looks_at_serves_the_waiter() {
     explore(|| {
         let (pool, backend) = pool_of(1);
         drop(acquire(&pool));
 
         let waiting = visitor(&pool);
-        let looking = {
-            let pool = pool.clone();
-            outside(move || pool.retain(|thing| thing.serial > 1))
-        };
+        let looking = outside_with(&pool, |pool| pool.retain(|thing| thing.serial > 1));
 
         waiting.join().unwrap();
         looking.join().unwrap();
@@ -82,16 +76,13 @@ fn what_retain_looks_at_comes_to_who_waits() {
 }
 
 #[test]
-fn who_waits_for_a_suspended_pool_is_served_when_it_resumes() {
+fn a_waiter_of_a_suspended_pool_is_served_when_it_resumes() {
     explore(|| {
         let (pool, backend) = pool_of(1);
         pool.suspend();
 
         let waiting = visitor(&pool);
-        let resuming = {
-            let pool = pool.clone();
-            outside(move || pool.resume())
-        };
+        let resuming = outside_with(&pool, Pooled::resume);
 
         assert_eq!(waiting.join().unwrap(), 1);
         resuming.join().unwrap();
@@ -100,7 +91,7 @@ fn who_waits_for_a_suspended_pool_is_served_when_it_resumes() {
 }
 
 #[test]
-fn when_the_breaker_trips_everybody_is_served_or_told() {
+fn when_the_breaker_trips_every_caller_is_served_or_told() {
     explore(|| {
         let (pool, backend) = pool_of(1);
         let held = acquire(&pool);
@@ -108,26 +99,26 @@ fn when_the_breaker_trips_everybody_is_served_or_told() {
         let callers = [caller(&pool), caller(&pool)].map(|caller| {
             thread::spawn(move || match caller.join().unwrap() {
                 Ok(lease) => drop(lease),
-                Err(AcquireError::Unavailable { .. }) => {}
+                Err(AcquireError::Unavailable(_)) => {}
                 Err(other) => panic!("{other}"),
             })
         });
         let release = outside(move || drop(held));
-        pool.deactivate();
+        pool.breaker().trip();
 
         join(callers);
         release.join().unwrap();
-        pool.activate();
-        assert_eq!(acquire(&pool).serial, 1, "nothing healthy is closed");
+        pool.breaker().reset();
+        assert_eq!(acquire(&pool).serial, 1, "a healthy resource is not closed");
         assert_at_rest(&pool, &backend, 1);
     });
 }
 
 #[test]
-fn one_probe_after_another_is_lent_while_the_breaker_recovers() {
+fn probes_are_lent_one_after_another_while_the_breaker_recovers() {
     explore(|| {
         let (pool, backend) = pool_of(2);
-        pool.recover();
+        pool.breaker().probe();
 
         let callers = [visitor(&pool), visitor(&pool)];
         drop(acquire(&pool));

@@ -1,4 +1,5 @@
-//! What the models share: a backend that counts, pools of it, threads, and futures that are polled by hand.
+//! Shared by the models: a backend that counts, pools of its resources, threads, and acquires that
+//! are polled by hand.
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -13,7 +14,7 @@ use shuttle::thread::{self, JoinHandle};
 
 use crate::oracle::Watched;
 
-/// What stands behind a pool.
+/// The backend of a pool. It counts its resources.
 #[derive(Default)]
 pub(crate) struct Backend {
     state: Mutex<State>,
@@ -28,7 +29,7 @@ struct State {
     closed: usize,
 }
 
-/// What is pooled.
+/// The resource.
 pub(crate) struct Thing {
     pub(crate) serial: u64,
     pub(crate) dirty: bool,
@@ -48,17 +49,18 @@ impl Backend {
         done
     }
 
-    /// How many were ever opened.
+    /// How many resources were ever opened.
     pub(crate) fn opened(&self) -> u64 {
         self.lock().opened
     }
 
-    /// The most that ever lived at once.
+    /// The most resources that were ever alive at once.
     pub(crate) fn peak(&self) -> usize {
         self.lock().peak
     }
 
-    /// Waits until nothing lives any more, and answers how many were closed by the manager. Stuck if something lives for ever.
+    /// Waits until no resource is alive. Returns how many the manager closed. If a resource lives
+    /// for ever, shuttle reports a deadlock.
     pub(crate) fn wait_until_empty(&self) -> usize {
         let mut state = self.lock();
         while state.alive > 0 {
@@ -74,7 +76,7 @@ impl Backend {
 
 const WHOLE: &str = "a model ends with its first panic";
 
-/// The manager of a [`Backend`].
+/// The manager that opens and closes resources of a [`Backend`].
 pub(crate) struct Maker(Arc<Backend>);
 
 impl Manager for Maker {
@@ -104,9 +106,10 @@ impl Manager for Maker {
         Ok(())
     }
 
-    async fn close(&self, thing: Thing) {
+    async fn close(&self, thing: Thing) -> Result<(), Infallible> {
         self.0.change(|state| state.closed += 1);
         drop(thing);
+        Ok(())
     }
 }
 
@@ -114,7 +117,7 @@ pub(crate) type Pooled = Pool<Maker>;
 pub(crate) type Leased = Lease<Maker>;
 pub(crate) type Acquired = Result<Leased, AcquireError<Infallible>>;
 
-/// A pool of at most `max_size`, and what stands behind it.
+/// A pool of at most `max_size` resources, and its backend.
 pub(crate) fn pool_of(max_size: usize) -> (Pooled, Arc<Backend>) {
     pool(|builder| builder.max_size(max_size))
 }
@@ -135,24 +138,49 @@ fn watched(pool: &Pooled) -> Watched<'_> {
     Watched::new(pool, pool.acquire())
 }
 
-/// A lease, waited for as long as it takes. A lost wake-up is a deadlock here.
+/// Waits for a lease as long as it takes. If a wake-up is lost, shuttle reports a deadlock.
 pub(crate) fn acquire(pool: &Pooled) -> Leased {
     block_on(watched(pool)).expect("the pool stays open")
 }
 
-/// A thread that acquires and at once gives back. Answers with the number of the resource it had.
+/// A thread with a handle of the pool.
+pub(crate) fn thread_with<T: Send + 'static>(
+    pool: &Pooled,
+    act: impl FnOnce(&Pooled) -> T + Send + 'static,
+) -> JoinHandle<T> {
+    let pool = pool.clone();
+    thread::spawn(move || act(&pool))
+}
+
+/// A thread that acquires and gives back at once. Returns the number of the resource.
 pub(crate) fn visitor(pool: &Pooled) -> JoinHandle<u64> {
-    let pool = pool.clone();
-    thread::spawn(move || acquire(&pool).serial)
+    thread_with(pool, |pool| acquire(pool).serial)
 }
 
-/// A thread that acquires, whatever comes of it, and keeps what it got.
+/// A thread that acquires, and returns the outcome.
 pub(crate) fn caller(pool: &Pooled) -> JoinHandle<Acquired> {
-    let pool = pool.clone();
-    thread::spawn(move || block_on(watched(&pool)))
+    thread_with(pool, |pool| block_on(watched(pool)))
 }
 
-/// A thread that stands outside every runtime: what it does must not start a task.
+/// A thread that blocks until it has acquired, and gives back at once. Returns the number of the
+/// resource.
+pub(crate) fn blocked(pool: &Pooled) -> JoinHandle<u64> {
+    outside_with(pool, |pool| {
+        let acquired = pool.acquire_blocking();
+        acquired.expect("the pool stays open").serial
+    })
+}
+
+/// A thread outside every runtime, with a handle of the pool.
+pub(crate) fn outside_with<T: Send + 'static>(
+    pool: &Pooled,
+    act: impl FnOnce(&Pooled) -> T + Send + 'static,
+) -> JoinHandle<T> {
+    let pool = pool.clone();
+    outside(move || act(&pool))
+}
+
+/// A thread outside every runtime: it cannot start a task.
 pub(crate) fn outside<T: Send + 'static>(
     act: impl FnOnce() -> T + Send + 'static,
 ) -> JoinHandle<T> {
@@ -162,7 +190,7 @@ pub(crate) fn outside<T: Send + 'static>(
         .expect("the model has room for a thread")
 }
 
-/// Waits for all of them.
+/// Waits for all of these threads.
 pub(crate) fn join<T, const N: usize>(threads: [JoinHandle<T>; N]) -> [T; N] {
     threads.map(|thread| thread.join().expect(WHOLE))
 }
@@ -171,10 +199,10 @@ pub(crate) fn join<T, const N: usize>(threads: [JoinHandle<T>; N]) -> [T; N] {
 pub(crate) struct ByHand<'a>(Pin<Box<Watched<'a>>>);
 
 impl<'a> ByHand<'a> {
-    /// Joins the queue. Everything must be out.
+    /// Joins the queue. All resources must be lent.
     pub(crate) fn join(pool: &'a Pooled) -> Self {
-        let mut joined = Self(Box::pin(Watched::new(pool, pool.acquire())));
-        assert!(joined.poll().is_pending(), "everything is out");
+        let mut joined = Self(Box::pin(watched(pool)));
+        assert!(joined.poll().is_pending(), "all resources are lent");
         joined
     }
 
@@ -189,9 +217,10 @@ impl<'a> ByHand<'a> {
     }
 }
 
-/// What must hold once everybody has gone home.
+/// No lease is out, no caller waits, and there were never too many resources.
 pub(crate) fn assert_at_rest(pool: &Pooled, backend: &Backend, max_size: usize) {
     let status = pool.status();
     assert_eq!((status.in_use, status.waiting), (0, 0), "{status:?}");
-    assert!(backend.peak() <= max_size, "more lived than may");
+    let peak = backend.peak();
+    assert!(peak <= max_size, "{peak} resources at once");
 }

@@ -1,8 +1,8 @@
-//! The goals, on a handful of lines.
+//! The goals, on a few lines of results.
 
 use super::tables;
 use crate::results::Line;
-use crate::scenarios::growth::{LINES, NAME, OPENING, POINTS};
+use crate::scenarios::growth::{NAME, OPENING, POINTS, QUEUES};
 
 fn line(runtime: &'static str, pool: &'static str, figures: &[(&'static str, f64)]) -> Line {
     Line {
@@ -13,7 +13,7 @@ fn line(runtime: &'static str, pool: &'static str, figures: &[(&'static str, f64
     }
 }
 
-/// The row of this goal, cell by cell.
+/// Returns the cells in the row of this goal.
 fn goal(text: &str, goal: &str) -> Vec<String> {
     let mut rows = text.lines().filter(|row| row.starts_with('|'));
     let row = rows.find(|row| row.contains(goal)).unwrap();
@@ -61,7 +61,7 @@ fn the_worst_point_decides_about_a_ratio() {
 
 #[test]
 fn opens_and_the_longest_line_have_goals() {
-    let longest = LINES[0].1[3].1;
+    let longest = QUEUES[0].1[3].1;
     let lines = [
         line(OPENING, "cenote", &[("ms", 51.0)]),
         line(longest, "cenote", &[("ns", 90.0)]),

@@ -7,7 +7,7 @@ use crate::runtime::Runtime;
 
 const SIZE: usize = 10_000;
 
-/// By one task that keeps them all.
+/// Plays one task that keeps them all.
 pub fn round<P: Peer>() -> Vec<Figure> {
     Runtime::CurrentThread.run(async {
         let pool = P::build(&Setup::of_size(SIZE)).await;

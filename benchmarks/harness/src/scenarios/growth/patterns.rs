@@ -1,4 +1,4 @@
-//! Trips on one pool, part of which is out, in three patterns; and on two such pools in turn.
+//! Trips on one pool, part of which is out, in three patterns, and on two such pools in turn.
 
 #[cfg(test)]
 mod tests;
@@ -22,11 +22,11 @@ use crate::scenarios::trips::fill;
 /// Which resource a task gives back after it has taken one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Pattern {
-    /// The one that it has just taken.
+    /// The resource that it has just taken.
     Same,
-    /// The one that is out for the longest time.
+    /// The resource that is out for the longest time.
     Rotate,
-    /// Any one that is out.
+    /// Any resource that is out.
     Random,
 }
 
@@ -38,7 +38,7 @@ impl Pattern {
     ];
 }
 
-/// All patterns on one warm pool, by one task for each worker.
+/// Plays all patterns on one warm pool, with one task for each worker.
 pub fn round<P: Peer>(runtime: Runtime, point: Point, lasts: Duration) -> Vec<Stretch> {
     runtime.run(async move {
         let tasks = match runtime {
@@ -62,7 +62,7 @@ pub fn round<P: Peer>(runtime: Runtime, point: Point, lasts: Duration) -> Vec<St
     })
 }
 
-/// What one task does. Tasks begin each pattern together.
+/// Runs one task. All tasks begin each pattern together.
 async fn travels<P: Peer>(
     pool: &P,
     share: usize,
@@ -93,7 +93,7 @@ async fn travels<P: Peer>(
     stretches
 }
 
-/// Where tasks meet before they begin.
+/// A meeting of the tasks before a pattern.
 struct Start {
     tasks: usize,
     arrived: AtomicUsize,
@@ -105,8 +105,9 @@ impl Start {
         Self { tasks, arrived }
     }
 
-    /// The `nth` meeting, by numbers from one. A task keeps its worker while it waits for the others, so that all who meet have one each. Not
-    /// for long: the other may need this very worker to get here.
+    /// Waits for the `nth` meeting, counted from one. A task spins while it waits for the others,
+    /// so that each task has a worker. It spins for a short time only, because another task may
+    /// need this worker to get here.
     async fn together(&self, nth: usize) {
         const KEEP: Duration = Duration::from_micros(200);
 
@@ -176,7 +177,7 @@ async fn hold<P: Peer>(pool: &P, share: usize) -> Vec<P::Guard<'_>> {
     held
 }
 
-/// What all tasks did at the same time, as one.
+/// Combines the stretches that all tasks made at the same time into one.
 fn at_once(each: &[Vec<Stretch>]) -> Vec<Stretch> {
     let first = each.first().into_iter().flatten().enumerate();
     let together = first.map(|(index, stretch)| {
@@ -191,7 +192,7 @@ fn at_once(each: &[Vec<Stretch>]) -> Vec<Stretch> {
     together.collect()
 }
 
-/// Another such pool, and trips on the two in turn.
+/// Fills another such pool and plays trips on the two in turn.
 async fn two_pools<P: Peer>(pool: P, point: Point, lasts: Duration) -> Stretch {
     let other = P::build(&Setup::of_size(point.size)).await;
     fill(&other, point.size).await;

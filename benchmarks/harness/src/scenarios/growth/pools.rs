@@ -10,12 +10,12 @@ use crate::clock::{kept_waiting, now};
 use crate::peer::{Peer, Setup};
 use crate::runtime::Runtime;
 
-/// After so many trips the clock is read: seldom, so that it does not count.
+/// The clock is read once per batch, so that its cost does not count.
 pub(super) const BATCH: usize = 256;
 
 const SIZE: usize = 10;
 
-/// So many pools with one resource in each.
+/// Plays so many pools with one resource in each.
 pub fn round<P: Peer>(pools: usize, lasts: Duration) -> Vec<Stretch> {
     Runtime::CurrentThread.run(async move {
         let mut all = Vec::with_capacity(pools);
@@ -29,9 +29,9 @@ pub fn round<P: Peer>(pools: usize, lasts: Duration) -> Vec<Stretch> {
     })
 }
 
-/// Trips on all of them, one after another, again and again.
+/// Plays trips on all pools, one after another, again and again.
 pub(super) async fn in_turn<P: Peer>(pools: &[P], name: &'static str, lasts: Duration) -> Stretch {
-    // In whole tours, so that each pool is used equally often.
+    // Whole tours use each pool equally often.
     let tours = BATCH.div_ceil(pools.len());
     visit(pools, tours * pools.len()).await;
     let mut watch = Watch {
@@ -62,7 +62,7 @@ pub(super) struct Watch {
 }
 
 impl Watch {
-    /// From now on.
+    /// Starts the watch.
     pub(super) fn new(lasts: Duration) -> Self {
         let waited = kept_waiting();
         Self {
@@ -75,7 +75,7 @@ impl Watch {
         }
     }
 
-    /// Is there time for one more batch?
+    /// Returns whether there is time for one more batch.
     pub(super) fn goes_on(&mut self) -> bool {
         self.took = self.began.elapsed();
         let goes_on = self.batches == 0 || self.took < self.lasts;
@@ -83,7 +83,7 @@ impl Watch {
         goes_on
     }
 
-    /// What it came to.
+    /// Returns the result.
     pub(super) fn stretch(self, name: &'static str) -> Stretch {
         let waited = kept_waiting().unwrap_or_default();
         let noise = waited.saturating_sub(self.waited.unwrap_or_default());

@@ -1,4 +1,4 @@
-//! Points, patterns and the stretches that count.
+//! The points, the patterns and the stretches that count.
 
 use super::{POINTS, Stretch, is_noisy, quiet_nanos};
 use crate::runtime::Runtime;

@@ -1,4 +1,4 @@
-//! What the rounds become.
+//! The combination of rounds.
 
 use super::{PARTS, with_spread};
 

@@ -1,4 +1,4 @@
-//! The verdict of the storm, on a pool that keeps its word and on three that do not.
+//! The verdict of the storm, on a sound pool and on three that are not.
 
 use std::future::pending;
 use std::sync::Arc;
@@ -53,14 +53,14 @@ fn a_pool_that_opens_more_than_its_size_is_caught() {
     assert_eq!(verdict.lost, 0);
 }
 
-/// A permit goes back with whoever held or awaited it.
+/// A permit goes back with the task that held or awaited it.
 #[derive(Clone, Debug)]
 struct Sound(Arc<Semaphore>, Backend);
 
 impl Peer for Sound {
     const NAME: &'static str = "sound";
     const KIND: Kind = Kind::Pool;
-    /// The thing is gone before its permit is back.
+    /// Drops the thing before its permit.
     type Guard<'a> = (Thing, OwnedSemaphorePermit);
 
     async fn build(setup: &Setup) -> Self {
@@ -106,7 +106,7 @@ impl Peer for Leaky {
     }
 }
 
-/// Opens one for whoever comes.
+/// Opens a resource for every caller.
 #[derive(Clone, Debug)]
 struct Boundless(Backend);
 
@@ -124,7 +124,7 @@ impl Peer for Boundless {
     }
 }
 
-/// Wakes nobody who found it empty.
+/// Never wakes a waiter that found it empty.
 #[derive(Clone, Debug)]
 struct Deaf(Arc<Semaphore>);
 

@@ -1,4 +1,4 @@
-//! How a transactional function ends, and what is left then.
+//! How a transactional function ends: commit or rollback.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -41,7 +41,7 @@ async fn a_function_that_ends_well_is_committed() {
 }
 
 #[tokio::test]
-async fn an_error_by_question_mark_rolls_back() {
+async fn an_error_of_the_question_mark_rolls_back() {
     let rig = Rig::new("question_mark").await;
 
     let error = rig.insert_both(1, 1).await.unwrap_err();
@@ -52,7 +52,7 @@ async fn an_error_by_question_mark_rolls_back() {
 }
 
 #[tokio::test]
-async fn an_error_by_early_return_rolls_back() {
+async fn an_early_return_with_an_error_rolls_back() {
     let rig = Rig::new("early").await;
 
     let error = rig.insert_unless_sold_out(10).await.unwrap_err();
@@ -93,7 +93,7 @@ async fn a_future_that_is_dropped_rolls_back() {
     let inserted = Notify::new();
 
     tokio::select! {
-        end = insert_and_hang(&rig, &inserted) => panic!("it hangs, and not {end:?}"),
+        end = insert_and_hang(&rig, &inserted) => panic!("the function ended: {end:?}"),
         () = inserted.notified() => {}
     }
 
@@ -116,7 +116,7 @@ async fn a_task_that_is_aborted_rolls_back() {
     rig.assert_clean().await;
 }
 
-/// A success that tells when it is dropped.
+/// Records that it was dropped.
 #[derive(Debug)]
 struct Success<'a>(&'a AtomicBool);
 
@@ -127,7 +127,7 @@ impl Drop for Success<'_> {
 }
 
 #[transactional(rig.db)]
-async fn break_a_late_promise<'a>(
+async fn violate_a_deferred_constraint<'a>(
     rig: &Rig,
     dropped: &'a AtomicBool,
 ) -> Result<Success<'a>, Problem> {
@@ -143,10 +143,12 @@ async fn a_commit_that_fails_is_the_functions_error_and_the_success_is_dropped()
     rig.run(late).await.unwrap();
     let dropped = AtomicBool::new(false);
 
-    let error = break_a_late_promise(&rig, &dropped).await.unwrap_err();
+    let error = violate_a_deferred_constraint(&rig, &dropped)
+        .await
+        .unwrap_err();
 
     let Problem::Database(error) = error else {
-        panic!("it is not the commit's: {error}");
+        panic!("not the error of the commit: {error}");
     };
     let error = error.as_database_error().unwrap();
     assert!(error.is_foreign_key_violation(), "{error}");
@@ -166,7 +168,7 @@ async fn a_transaction_that_cannot_begin_is_the_functions_error_and_the_body_is_
 }
 
 #[transactional(rig.db)]
-async fn end_it_by_hand(rig: &Rig) -> Result<(), Problem> {
+async fn roll_back_by_sql(rig: &Rig) -> Result<(), Problem> {
     rig.insert(1).await?;
     rig.run("ROLLBACK").await?;
     Err(Problem::SoldOut)
@@ -176,7 +178,7 @@ async fn end_it_by_hand(rig: &Rig) -> Result<(), Problem> {
 async fn a_rollback_with_nothing_to_roll_back_does_not_hide_the_first_error() {
     let rig = Rig::new("no_rollback").await;
 
-    let error = end_it_by_hand(&rig).await.unwrap_err();
+    let error = roll_back_by_sql(&rig).await.unwrap_err();
 
     assert!(matches!(error, Problem::SoldOut), "{error:?}");
     assert_eq!(rig.ids().await, NOTHING);
@@ -184,7 +186,7 @@ async fn a_rollback_with_nothing_to_roll_back_does_not_hide_the_first_error() {
 }
 
 #[tokio::test]
-async fn a_transaction_is_known_by_the_place_of_its_attribute() {
+async fn the_lease_of_a_transaction_shows_the_line_of_the_attribute() {
     #[transactional(rig.db)]
     async fn look(rig: &Rig) -> Result<(&'static str, u32), sqlx::Error> {
         rig.insert(1).await?;

@@ -1,4 +1,4 @@
-//! Handlers of axum, over a real socket.
+//! Transactional handlers of axum, over a real socket.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use std::time::Duration;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use axum::routing::post;
+use axum::routing::{MethodRouter, post};
 use axum::{Json, Router};
 use cenote_sqlx::transactional;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -67,7 +67,7 @@ async fn by_success(
     Ok((status, Json(order)))
 }
 
-/// What becomes a response, and shows its status only then.
+/// A value whose status is known only once it is a response.
 struct Page(StatusCode);
 
 impl IntoResponse for Page {
@@ -113,7 +113,7 @@ async fn send(address: SocketAddr, path: &str, body: &str) -> TcpStream {
     stream
 }
 
-/// The status, and the whole answer.
+/// Returns the status and the whole response.
 async fn ask(address: SocketAddr, path: &str, body: &str) -> (u16, String) {
     let mut stream = send(address, path, body).await;
     let mut answer = String::new();
@@ -122,67 +122,50 @@ async fn ask(address: SocketAddr, path: &str, body: &str) -> (u16, String) {
     (status, answer)
 }
 
-/// Asks for one order that can be placed, and one that cannot.
-async fn place_two(rig: &Arc<Rig>, handler: axum::routing::MethodRouter<Arc<Rig>>) -> (u16, u16) {
+/// Sends two orders, of which the second is sold out, and returns their statuses. The first row
+/// must be there, and the second not.
+async fn place_two(name: &str, handler: MethodRouter<Arc<Rig>>) -> (u16, u16) {
+    let rig = Arc::new(Rig::new(name).await);
     let router = Router::new().route("/", handler);
     let address = serve(router.with_state(rig.clone())).await;
+
     let good = ask(address, "/", r#"{"id": 1, "sold_out": false}"#).await;
     let bad = ask(address, "/", r#"{"id": 2, "sold_out": true}"#).await;
+
+    assert_eq!(rig.ids().await, [1]);
+    rig.assert_clean().await;
     (good.0, bad.0)
 }
 
 #[tokio::test]
 async fn a_handler_that_returns_a_result_is_rolled_back_by_its_error() {
-    let rig = Arc::new(Rig::new("by_error").await);
-
-    assert_eq!(place_two(&rig, post(by_error)).await, (200, 409));
-
-    assert_eq!(rig.ids().await, [1]);
-    rig.assert_clean().await;
+    assert_eq!(place_two("by_error", post(by_error)).await, (200, 409));
 }
 
 #[tokio::test]
 async fn a_handler_that_returns_a_response_is_rolled_back_by_its_status() {
-    let rig = Arc::new(Rig::new("by_response").await);
-
-    assert_eq!(place_two(&rig, post(by_response)).await, (200, 409));
-
-    assert_eq!(rig.ids().await, [1]);
-    rig.assert_clean().await;
+    let statuses = place_two("by_response", post(by_response)).await;
+    assert_eq!(statuses, (200, 409));
 }
 
 #[tokio::test]
-async fn a_handler_that_returns_anything_is_rolled_back_by_the_status_of_its_response() {
-    let rig = Arc::new(Rig::new("by_anything").await);
-
-    assert_eq!(place_two(&rig, post(by_anything)).await, (200, 409));
-
-    assert_eq!(rig.ids().await, [1]);
-    rig.assert_clean().await;
+async fn a_handler_that_returns_impl_into_response_is_rolled_back_by_its_status() {
+    let statuses = place_two("by_anything", post(by_anything)).await;
+    assert_eq!(statuses, (200, 409));
 }
 
 #[tokio::test]
 async fn a_success_with_an_error_status_rolls_back() {
-    let rig = Arc::new(Rig::new("by_success").await);
-
-    assert_eq!(place_two(&rig, post(by_success)).await, (201, 409));
-
-    assert_eq!(rig.ids().await, [1]);
-    rig.assert_clean().await;
+    assert_eq!(place_two("by_success", post(by_success)).await, (201, 409));
 }
 
 #[tokio::test]
 async fn a_success_that_becomes_an_error_status_rolls_back() {
-    let rig = Arc::new(Rig::new("by_page").await);
-
-    assert_eq!(place_two(&rig, post(by_page)).await, (200, 410));
-
-    assert_eq!(rig.ids().await, [1]);
-    rig.assert_clean().await;
+    assert_eq!(place_two("by_page", post(by_page)).await, (200, 410));
 }
 
 #[tokio::test]
-async fn a_commit_that_fails_is_a_500_whatever_the_handler_said() {
+async fn a_commit_that_fails_is_a_500_although_the_handler_returned_200() {
     let rig = Arc::new(Rig::new("broken_commit").await);
     let late = "CREATE TABLE {}_late (id INTEGER REFERENCES {} (id) DEFERRABLE INITIALLY DEFERRED)";
     rig.run(late).await.unwrap();
@@ -197,7 +180,7 @@ async fn a_commit_that_fails_is_a_500_whatever_the_handler_said() {
 }
 
 #[tokio::test]
-async fn a_pool_that_has_nothing_to_lend_is_a_503_that_says_when_to_come_back() {
+async fn an_exhausted_pool_is_a_503_with_retry_after() {
     let (builder, home) = world::builder();
     let builder = builder.max_size(1);
     let tight = builder.acquire_timeout(Duration::from_millis(100)).build();
@@ -208,7 +191,7 @@ async fn a_pool_that_has_nothing_to_lend_is_a_503_that_says_when_to_come_back() 
     });
     let router = Router::new().route("/", post(by_response));
     let address = serve(router.with_state(rig.clone())).await;
-    // On a slow day the first connection is not there in time.
+    // On a busy machine the first open can take longer than the timeout.
     let held = loop {
         if let Ok(held) = rig.db.begin().await {
             break held;
@@ -245,7 +228,7 @@ async fn a_client_that_hangs_up_rolls_back() {
 }
 
 #[tokio::test]
-async fn what_a_handler_calls_takes_part() -> Done {
+async fn functions_that_a_handler_calls_are_part_of_its_transaction() -> Done {
     async fn repository(rig: &Rig, id: i32) -> Done {
         assert!(rig.db.in_transaction());
         rig.insert(id).await

@@ -1,4 +1,4 @@
-//! What must hold on every database.
+//! Tests that run on every database.
 
 mod endings;
 mod handlers;
@@ -10,7 +10,7 @@ use std::time::Duration;
 use super::world::{self, Db, Home};
 pub(crate) use crate::world::{Done, Problem};
 
-/// A database with a table of its own: `id`.
+/// A database, and a table with the column `id` for one test.
 pub(crate) struct Rig {
     pub(crate) db: Db,
     table: String,
@@ -18,7 +18,7 @@ pub(crate) struct Rig {
 }
 
 impl Rig {
-    /// `name` is the table's, and of one test only.
+    /// Creates the table `name`, which no other test may use.
     pub(crate) async fn new(name: &str) -> Self {
         let (builder, home) = world::builder();
         let builder = builder
@@ -38,7 +38,7 @@ impl Rig {
         rig
     }
 
-    /// The statement, with the table's name for `{}`.
+    /// Returns the statement with the table's name for `{}`.
     pub(crate) fn sql(&self, text: &str) -> sqlx::SqlStr {
         world::sql(&text.replace("{}", &self.table))
     }
@@ -48,26 +48,26 @@ impl Rig {
         sqlx::raw_sql(sql).execute(&self.db).await.map(drop)
     }
 
-    /// Knows of no transaction.
+    /// Inserts a row by way of `&db`, without naming a transaction.
     pub(crate) async fn insert(&self, id: i32) -> Done {
         let sql = self.sql("INSERT INTO {} (id) VALUES (?)");
         sqlx::query(sql).bind(id).execute(&self.db).await.map(drop)
     }
 
-    /// The ids, in order, as somebody else sees them.
+    /// Returns the ids in order.
     pub(crate) async fn ids(&self) -> Vec<i32> {
         let sql = self.sql("SELECT id FROM {} ORDER BY id");
         sqlx::query_scalar(sql).fetch_all(&self.db).await.unwrap()
     }
 
-    /// Nothing is out: every connection can be had, and none has a transaction open.
+    /// Asserts that every connection can be acquired and that none has an open transaction.
     pub(crate) async fn assert_clean(&self) {
         let mut leases = Vec::new();
         for _ in 0..self.db.pool().status().max_size {
             leases.push(self.db.acquire().await.unwrap());
         }
         for lease in &mut leases {
-            // One that was left open would make this one fail or nest.
+            // A transaction that was left open would make this one fail or nest.
             let mut transaction = sqlx::Connection::begin(&mut **lease).await.unwrap();
             let count = sqlx::query(self.sql("SELECT count(*) FROM {}"));
             count.execute(&mut *transaction).await.unwrap();

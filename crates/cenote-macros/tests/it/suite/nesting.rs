@@ -1,11 +1,10 @@
-//! Transactional functions that call each other, and plain ones.
+//! Transactional functions inside transactions.
 
 use cenote_sqlx::transactional;
 use tokio::sync::Notify;
 
 use super::{Done, Problem, Rig};
 
-/// Each has one row to insert, then fails if it is told to.
 fn sold_out(yes: bool) -> Result<(), Problem> {
     if yes { Err(Problem::SoldOut) } else { Ok(()) }
 }
@@ -39,7 +38,7 @@ async fn a_nested_function_that_fails_undoes_its_own_part() {
 }
 
 #[tokio::test]
-async fn a_savepoint_can_be_asked_for_by_name() {
+async fn the_option_nested_savepoint_is_the_default() {
     #[transactional(rig.db, nested = savepoint)]
     async fn part(rig: &Rig) -> Result<(), Problem> {
         rig.insert(2).await?;
@@ -75,7 +74,7 @@ async fn an_outer_function_that_fails_undoes_all() {
 }
 
 #[tokio::test]
-async fn a_function_that_joins_leaves_its_part_to_the_outer() {
+async fn a_joined_function_that_fails_undoes_nothing_by_itself() {
     #[transactional(rig.db)]
     async fn whole(rig: &Rig) -> Result<(), Problem> {
         rig.insert(1).await?;
@@ -91,7 +90,7 @@ async fn a_function_that_joins_leaves_its_part_to_the_outer() {
 }
 
 #[tokio::test]
-async fn a_function_that_could_join_begins_its_own_if_there_is_none() {
+async fn a_function_that_could_join_begins_a_transaction_where_there_is_none() {
     let rig = Rig::new("alone").await;
 
     assert!(joined_part(&rig, 1, true).await.is_err());
@@ -132,7 +131,7 @@ async fn a_nested_function_that_is_dropped_undoes_its_own_part() {
         rig.insert(1).await?;
         let inserted = Notify::new();
         tokio::select! {
-            end = hang(rig, &inserted) => panic!("it hangs, and not {end:?}"),
+            end = hang(rig, &inserted) => panic!("the function ended: {end:?}"),
             () = inserted.notified() => {}
         }
         rig.insert(3).await

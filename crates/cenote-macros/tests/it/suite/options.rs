@@ -1,4 +1,4 @@
-//! The options, each by itself.
+//! Each option of the attribute.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -65,7 +65,7 @@ async fn count_and_insert(rig: &Rig, tries: &AtomicU32, id: i32) -> Result<(), P
 }
 
 #[tokio::test]
-async fn a_function_with_retry_runs_once_if_nobody_is_in_its_way() {
+async fn a_function_with_retry_runs_once_without_a_conflict() {
     let rig = Rig::new("retry_once").await;
     let tries = AtomicU32::new(0);
 
@@ -77,14 +77,14 @@ async fn a_function_with_retry_runs_once_if_nobody_is_in_its_way() {
     assert_eq!(
         tries.load(Ordering::Relaxed),
         2,
-        "a taken key stays taken: no second try"
+        "a duplicate key is no conflict, so there is no second try"
     );
     assert_eq!(rig.ids().await, [1]);
     rig.assert_clean().await;
 }
 
 #[tokio::test]
-async fn a_function_with_retry_takes_what_it_only_looks_at() {
+async fn a_function_with_retry_takes_arguments_that_are_not_clone() {
     /// Neither `Clone` nor `Copy`.
     struct Order {
         ids: Vec<i32>,

@@ -1,4 +1,4 @@
-//! What the suite needs to know of each database.
+//! The databases that the suite runs on.
 
 pub(crate) mod postgres;
 pub(crate) mod sqlite;
@@ -11,7 +11,7 @@ use axum::response::{IntoResponse, Response};
 
 pub(crate) type Done = Result<(), sqlx::Error>;
 
-/// An application's own error.
+/// The error type of an application.
 #[derive(Debug)]
 pub(crate) enum Problem {
     SoldOut,
@@ -46,14 +46,13 @@ impl IntoResponse for Problem {
     fn into_response(self) -> Response {
         match self {
             Self::SoldOut => (StatusCode::CONFLICT, "sold out").into_response(),
-            Self::Database(error) => {
-                (StatusCode::INTERNAL_SERVER_ERROR, error.to_string()).into_response()
-            }
+            Self::Database(_) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
         }
     }
 }
 
-/// So that two copies of this repository can be tested at the same time on one server.
+/// Returns the name of a table. Two copies of this repository use different names, so that both can
+/// be tested on one server at the same time.
 pub(crate) fn table(name: &str) -> String {
     let place = env!("CARGO_MANIFEST_DIR").bytes();
     let number = place.fold(7_u16, |number, byte| {

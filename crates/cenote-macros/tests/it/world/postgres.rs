@@ -1,4 +1,4 @@
-//! PostgreSQL. Nobody there, and none to be had: a loud failure.
+//! PostgreSQL. A test panics if there is no server and none can be started.
 
 use std::sync::OnceLock;
 
@@ -8,7 +8,7 @@ use cenote_sqlx::Builder;
 pub(crate) type DB = sqlx::Postgres;
 pub(crate) type Db = cenote_sqlx::Db<DB>;
 
-/// Nothing to keep.
+/// A server needs no files that live as long as the test.
 pub(crate) type Home = ();
 
 pub(crate) fn builder() -> (Builder<DB>, Home) {
@@ -18,7 +18,7 @@ pub(crate) fn builder() -> (Builder<DB>, Home) {
     (Db::postgres(found.url()), ())
 }
 
-/// `?` is `$1` here; no statement of the suite has more.
+/// Writes `?` as `$1`. No statement of the suite has more than one parameter.
 pub(crate) fn sql(text: &str) -> sqlx::SqlStr {
     super::safe(text.replace('?', "$1"))
 }

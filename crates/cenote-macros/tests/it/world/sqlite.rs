@@ -1,11 +1,11 @@
-//! SQLite, in files that vanish with their test.
+//! SQLite, in a temporary file for each test.
 
 use cenote_sqlx::Builder;
 
 pub(crate) type DB = sqlx::Sqlite;
 pub(crate) type Db = cenote_sqlx::Db<DB>;
 
-/// The folder of the file.
+/// The folder of the database file, which is removed when it is dropped.
 pub(crate) type Home = tempfile::TempDir;
 
 pub(crate) fn builder() -> (Builder<DB>, Home) {

@@ -1,4 +1,4 @@
-//! Time limits that are fair on a loaded machine: what a plain timer is late, others may be late too.
+//! Time limits for a busy machine: code may be as late as a plain timer is.
 
 use std::future::Future;
 use std::time::Duration;
@@ -7,28 +7,29 @@ use cenote_testkit::clock::{now, timed};
 use tokio::sync::oneshot;
 use tokio::time::{sleep, timeout};
 
-/// By how much an acquire may miss its deadline.
+/// How late an acquire may be.
 const SLACK: Duration = Duration::from_millis(50);
 
-/// How often the plain timer rings.
+/// The interval of the plain timer.
 const BEAT: Duration = Duration::from_millis(5);
 
-/// Longer than anything takes that happens at all.
+/// Longer than any event takes that happens at all.
 const NEVER: Duration = Duration::from_secs(30);
 
-/// Runs `work`, and fails if it ends later than it may: the limit, the slack, and what a plain timer was late meanwhile.
+/// Runs `work`, and asserts that it ends within the limit, the slack, and the delay of a plain
+/// timer at the same time.
 pub(super) async fn by<T>(limit: Duration, work: impl Future<Output = T>) -> T {
     let metronome = Metronome::start();
     let (value, took) = timed(timeout(limit + NEVER, work)).await;
     let late = metronome.stop().await;
     assert!(
         took <= limit + SLACK + late,
-        "it took {took:?}, may take {limit:?}, and a timer was {late:?} late"
+        "took {took:?} with a limit of {limit:?}, while a timer was {late:?} late"
     );
-    value.expect("it has ended")
+    value.expect("the work has ended")
 }
 
-/// Asks until it holds.
+/// Waits until `holds` returns true.
 pub(super) async fn eventually(what: &str, mut holds: impl AsyncFnMut() -> bool) {
     let asked = timeout(NEVER, async {
         while !holds().await {
@@ -38,7 +39,7 @@ pub(super) async fn eventually(what: &str, mut holds: impl AsyncFnMut() -> bool)
     assert!(asked.await.is_ok(), "never: {what}");
 }
 
-/// A plain timer beside the work, in the same runtime: the most that it is late is what the machine is to blame for.
+/// Measures how late a plain timer is in the same runtime: the delay that the machine causes.
 struct Metronome {
     over: oneshot::Sender<()>,
     late: tokio::task::JoinHandle<Duration>,
@@ -49,7 +50,7 @@ impl Metronome {
         let (over, mut told) = oneshot::channel();
         let late = tokio::spawn(async move {
             let mut late = Duration::ZERO;
-            // One more beat after the end, for what held up the end.
+            // One more interval after the end, for a delay of the end itself.
             while told.try_recv().is_err() {
                 let due = now() + BEAT;
                 sleep(BEAT).await;
@@ -61,7 +62,7 @@ impl Metronome {
     }
 
     async fn stop(self) -> Duration {
-        // It listens until it is told.
+        // The receiver lives until it gets the message.
         let _ = self.over.send(());
         self.late.await.unwrap()
     }

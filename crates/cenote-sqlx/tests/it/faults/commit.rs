@@ -1,4 +1,4 @@
-//! Faults while a transaction is written and committed.
+//! Faults during the writes and the commit of a transaction.
 
 use std::time::Duration;
 
@@ -15,7 +15,8 @@ const ENDS: [(&str, Then); 4] = [
     ("lose", Then::Lose),
 ];
 
-/// Both halves, and a commit in which this happens. Is it acknowledged?
+/// Writes both halves, and makes the fault during the commit. Returns whether the commit was
+/// acknowledged.
 async fn commit(trial: &Trial, id: i32, fault: impl FnOnce()) -> bool {
     let writing = async {
         let mut transaction = trial.db.begin().await.unwrap();
@@ -34,19 +35,19 @@ async fn commit(trial: &Trial, id: i32, fault: impl FnOnce()) -> bool {
     committed
 }
 
-/// After the fault: the server keeps no session that nobody has any longer.
+/// Ends the fault, and asserts that the server keeps no session without a client.
 async fn recover(trial: &Trial, then: Then, id: i32) {
     trial.proxy.heal().unwrap();
     trial.first_success(id, 2 * STEP).await;
     if then == Then::Lose {
-        // Whatever was lost, its end was too: nobody else would tell the server.
+        // The end of the connection was lost too, so the server must be told.
         trial.proxy.reset();
     }
     trial.assert_recovered(id + 1, Duration::ZERO).await;
 }
 
 #[tokio::test]
-async fn a_commit_that_does_not_reach_the_server_is_not_acknowledged_and_leaves_nothing() {
+async fn a_commit_that_does_not_reach_the_server_is_an_error_and_leaves_no_row() {
     each(ENDS, async |(name, then)| {
         let trial = Trial::new(&format!("up_{name}")).await;
 
@@ -55,28 +56,28 @@ async fn a_commit_that_does_not_reach_the_server_is_not_acknowledged_and_leaves_
 
         recover(&trial, then, 10).await;
         if then != Then::Stall {
-            assert!(!trial.has(1).await, "{name}: half a message was obeyed");
+            assert!(!trial.has(1).await, "{name}: half a message took effect");
         }
     })
     .await;
 }
 
 #[tokio::test]
-async fn a_commit_whose_answer_is_lost_is_not_acknowledged_and_is_whole() {
+async fn a_commit_whose_answer_is_lost_is_an_error_and_leaves_both_rows() {
     each(ENDS, async |(name, then)| {
         let trial = Trial::new(&format!("down_{name}")).await;
 
         let cut = || trial.proxy.after(Way::ToClient, 3, then);
         assert!(!commit(&trial, 1, cut).await);
 
-        eventually("it was committed", async || trial.has(1).await).await;
+        eventually("the pair is there", async || trial.has(1).await).await;
         recover(&trial, then, 10).await;
     })
     .await;
 }
 
 #[tokio::test]
-async fn a_transaction_that_is_cut_before_its_commit_leaves_nothing() {
+async fn a_transaction_that_is_cut_before_its_commit_leaves_no_row() {
     each(ENDS, async |(name, then)| {
         let trial = Trial::new(&format!("mid_{name}")).await;
 
@@ -84,23 +85,26 @@ async fn a_transaction_that_is_cut_before_its_commit_leaves_nothing() {
             trial.insert(1).await?;
             trial.proxy.after(Way::ToServer, 3, then);
             let second = timeout(PATIENCE, trial.insert(-1)).await;
-            assert!(!matches!(second, Ok(Ok(()))), "{name}: it was to fail");
+            assert!(
+                !matches!(second, Ok(Ok(()))),
+                "{name}: the second insert succeeded"
+            );
             second.unwrap_or(Ok(()))
         });
         let ended = timeout(PATIENCE * 4, work).await;
 
         assert!(
             !matches!(ended, Ok(Ok(()))),
-            "{name}: half was acknowledged"
+            "{name}: half a pair was acknowledged"
         );
         recover(&trial, then, 10).await;
-        eventually("nothing is left", async || !trial.has(1).await).await;
+        eventually("no row is left", async || !trial.has(1).await).await;
     })
     .await;
 }
 
 #[tokio::test]
-async fn a_commit_that_is_slow_is_waited_for_and_acknowledged() {
+async fn a_slow_commit_is_acknowledged() {
     let trial = Trial::new("slow_commit").await;
 
     let slow = || trial.proxy.delay(Way::Both, Duration::from_millis(50));

@@ -1,4 +1,4 @@
-//! Those who are in each other's way, on the real server: what their errors mean, and that another try helps.
+//! Conflicts between transactions, on real servers.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -21,7 +21,7 @@ async fn amounts(trial: &Trial) -> Vec<i64> {
         .unwrap()
 }
 
-/// With the rows 1 and 2, both 0.
+/// A trial with the rows 1 and 2, whose amounts are 0.
 async fn trial(name: &str) -> Trial {
     let trial = Trial::new(name).await;
     let sql = trial.sql("INSERT INTO {}.pairs (id, amount) VALUES (1, 0), (2, 0)");
@@ -30,14 +30,19 @@ async fn trial(name: &str) -> Trial {
 }
 
 #[tokio::test]
-async fn the_victim_of_a_deadlock_is_a_conflict_and_its_connection_is_good() {
+async fn the_victim_of_a_deadlock_gets_a_conflict_and_keeps_its_connection() {
     let trial = trial("deadlock").await;
     let barrier = Barrier::new(2);
     let half = async |first: i32, second: i32| {
         let work = trial.db.transaction(async || {
             update(&trial, first).await?;
             barrier.wait().await;
-            update(&trial, second).await
+            let updated = update(&trial, second).await;
+            if updated.is_err() {
+                // A caller that ignores the error must not write outside of the transaction.
+                assert!(update(&trial, first).await.is_err(), "committed by itself");
+            }
+            updated
         });
         work.await
     };
@@ -46,21 +51,25 @@ async fn the_victim_of_a_deadlock_is_a_conflict_and_its_connection_is_good() {
     let opened = trial.db.pool().status().opened;
     let error = match ends {
         (Ok(()), Err(error)) | (Err(error), Ok(())) => error,
-        both => panic!("one of them loses: {both:?}"),
+        both => panic!("not exactly one victim: {both:?}"),
     };
 
     let class = Db::classify(&error);
     assert_eq!(class, Class::Conflict, "{error}");
     assert!(class.is_retryable() && !class.poisons());
-    assert_eq!(amounts(&trial).await, [1, 1], "one of them, whole");
+    assert_eq!(
+        amounts(&trial).await,
+        [1, 1],
+        "one transaction is committed as a whole"
+    );
     update(&trial, 1).await.unwrap();
     let seen = trial.db.pool().status();
     assert_eq!(seen.opened, opened, "{seen:?}");
-    assert_eq!(seen.closed.by(cenote::Reason::Broken), 0);
+    assert_eq!(seen.closes.by(cenote::CloseReason::Broken), 0);
 }
 
 #[tokio::test]
-async fn the_victim_of_a_deadlock_is_tried_again_as_a_whole() {
+async fn the_whole_transaction_of_a_deadlock_victim_is_tried_again() {
     let trial = trial("deadlock_again").await;
     let (barrier, tries) = (Barrier::new(2), AtomicU32::new(0));
     let half = async |first: i32, second: i32| {
@@ -84,12 +93,16 @@ async fn the_victim_of_a_deadlock_is_tried_again_as_a_whole() {
 
     one.unwrap();
     other.unwrap();
-    assert!(tries.load(Ordering::Relaxed) >= 3, "it was no test");
-    assert_eq!(amounts(&trial).await, [2, 2], "each of them once");
+    assert!(tries.load(Ordering::Relaxed) >= 3, "there was no deadlock");
+    assert_eq!(
+        amounts(&trial).await,
+        [2, 2],
+        "each transaction is committed once"
+    );
 }
 
 #[tokio::test]
-async fn a_lock_that_is_waited_for_too_long_is_a_conflict() {
+async fn a_lock_timeout_is_a_conflict() {
     let trial = trial("lock_wait").await;
     let mut holder = trial.db.begin().await.unwrap();
     let lock = trial.sql("UPDATE {}.pairs SET amount = 5 WHERE id = 1");
@@ -108,14 +121,14 @@ async fn a_lock_that_is_waited_for_too_long_is_a_conflict() {
 }
 
 #[tokio::test]
-async fn rows_that_a_table_refuses_are_the_statement_s_fault_and_poison_nothing() {
+async fn a_row_that_the_table_refuses_has_the_class_statement_and_closes_no_connection() {
     let trial = trial("refused_rows").await;
     let opened = {
         update(&trial, 1).await.unwrap();
         trial.db.pool().status().opened
     };
 
-    for (text, is) in [
+    for (text, name) in [
         ("INSERT INTO {}.pairs (id, amount) VALUES (1, 0)", "unique"),
         (
             "INSERT INTO {}.pairs (id, amount) VALUES (9, NULL)",
@@ -131,7 +144,7 @@ async fn rows_that_a_table_refuses_are_the_statement_s_fault_and_poison_nothing(
             .execute(&trial.db)
             .await
             .unwrap_err();
-        assert_eq!(Db::classify(&error), Class::Statement, "{is}: {error}");
+        assert_eq!(Db::classify(&error), Class::Statement, "{name}: {error}");
     }
 
     update(&trial, 1).await.unwrap();

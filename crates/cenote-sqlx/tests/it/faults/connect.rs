@@ -1,8 +1,11 @@
-//! Faults while a connection is opened.
+//! Faults during an open.
 
 use std::time::Duration;
 
-use cenote::{AcquireError, BindError, Health, OnOpenError, Phase};
+use cenote::config::OnOpenError;
+use cenote::error::Phase;
+use cenote::scope::BindError;
+use cenote::{AcquireError, Health};
 use cenote_sqlx::{Class, pool_error};
 use cenote_testkit::{Then, Way};
 use tokio::time::sleep;
@@ -10,7 +13,7 @@ use tokio::time::sleep;
 use super::clock::{by, eventually};
 use super::{ACQUIRE, Db, MAX_SIZE, OPEN, Trial, back_off, each};
 
-/// What ran out, if this was a matter of time.
+/// Returns the phase of a timeout.
 fn phase(error: &sqlx::Error) -> Option<Phase> {
     match pool_error(error) {
         Some(BindError::Acquire(AcquireError::TimedOut(seen))) => Some(seen.phase()),
@@ -19,7 +22,7 @@ fn phase(error: &sqlx::Error) -> Option<Phase> {
 }
 
 #[tokio::test]
-async fn a_refused_connection_is_an_error_at_once_and_says_so() {
+async fn a_refused_connection_is_an_error_at_once() {
     let trial = Trial::new("refused").await;
     trial.proxy.refuse().await;
 
@@ -33,32 +36,35 @@ async fn a_refused_connection_is_an_error_at_once_and_says_so() {
 }
 
 #[tokio::test]
-async fn one_who_waits_for_a_server_that_is_away_is_served_within_one_back_off() {
+async fn a_waiter_for_a_server_that_is_down_is_served_within_one_back_off() {
     let retry = |builder: cenote_sqlx::Builder<super::DB>| {
         builder
             .on_open_error(OnOpenError::Retry)
             .acquire_timeout(Duration::from_secs(20))
     };
     let trial = Trial::with("away", retry).await;
-    let away = Duration::from_millis(400);
+    let down = Duration::from_millis(400);
     trial.proxy.refuse().await;
     let heal = async {
-        sleep(away).await;
+        sleep(down).await;
         assert!(matches!(trial.db.pool().health(), Health::Down { .. }));
         trial.proxy.heal().unwrap();
-        trial.first_success(2, back_off(away)).await;
+        trial.first_success(2, back_off(down)).await;
     };
 
     let (waited, ()) = tokio::join!(trial.write(1), heal);
 
     waited.unwrap();
     assert!(trial.db.pool().health().is_ready());
-    assert!(trial.db.pool().status().open_failed > 2, "it was no test");
+    assert!(
+        trial.db.pool().status().open_failed > 2,
+        "too few opens failed for a test"
+    );
     trial.assert_recovered(3, Duration::ZERO).await;
 }
 
 #[tokio::test]
-async fn an_acquire_that_ran_out_of_time_says_why_nothing_could_be_opened() {
+async fn a_timeout_names_the_cause_of_failed_opens() {
     let retry =
         |builder: cenote_sqlx::Builder<super::DB>| builder.on_open_error(OnOpenError::Retry);
     let trial = Trial::with("why", retry).await;
@@ -73,7 +79,7 @@ async fn an_acquire_that_ran_out_of_time_says_why_nothing_could_be_opened() {
 }
 
 #[tokio::test]
-async fn an_acquire_into_a_black_hole_ends_at_its_deadline() {
+async fn an_acquire_from_a_silent_server_ends_at_its_deadline() {
     let trial = Trial::with("hole", |builder| builder.open_timeout(2 * ACQUIRE)).await;
     trial.proxy.black_hole();
 
@@ -87,12 +93,12 @@ async fn an_acquire_into_a_black_hole_ends_at_its_deadline() {
         assert!(error.to_string().contains("`open_timeout`"), "{error}");
     }
     trial.proxy.heal().unwrap();
-    // There is room for one more beside those that hang.
+    // One more connection can be opened beside those that hang.
     trial.assert_recovered(1, Duration::from_secs(1)).await;
 }
 
 #[tokio::test]
-async fn a_hole_that_swallows_the_whole_pool_lets_go_of_it_after_the_time_of_an_open() {
+async fn a_pool_full_of_hanging_opens_recovers_after_the_open_timeout() {
     let trial = Trial::with("pit", |builder| builder.max_opening(MAX_SIZE)).await;
     trial.proxy.black_hole();
     let waiting = async || trial.acquire().await.map(drop);
@@ -108,7 +114,7 @@ async fn a_hole_that_swallows_the_whole_pool_lets_go_of_it_after_the_time_of_an_
 }
 
 #[tokio::test]
-async fn a_handshake_that_stalls_ends_with_the_time_of_an_open() {
+async fn a_handshake_that_stalls_ends_after_the_open_timeout() {
     each(
         [("stalls_up", Way::ToServer), ("stalls_down", Way::ToClient)],
         async |(name, way)| {
@@ -127,7 +133,7 @@ async fn a_handshake_that_stalls_ends_with_the_time_of_an_open() {
 }
 
 #[tokio::test]
-async fn a_handshake_that_is_cut_is_an_error_at_once_and_says_so() {
+async fn a_handshake_that_is_cut_is_an_error_at_once() {
     let ends = [("cut_reset", Then::Reset), ("cut_close", Then::Close)];
     each(ends, async |(name, then)| {
         let trial = Trial::new(name).await;
@@ -151,7 +157,7 @@ async fn a_handshake_that_is_cut_is_an_error_at_once_and_says_so() {
 }
 
 #[tokio::test]
-async fn a_slow_handshake_is_waited_for() {
+async fn a_slow_handshake_succeeds() {
     let trial = Trial::new("slow").await;
     trial.proxy.slow_start(500, Duration::from_millis(30));
 
@@ -163,7 +169,7 @@ async fn a_slow_handshake_is_waited_for() {
 }
 
 #[tokio::test]
-async fn a_handshake_that_nobody_waits_for_any_longer_still_serves_the_next() {
+async fn the_open_of_a_caller_that_gave_up_serves_the_next_caller() {
     let trial = Trial::new("late").await;
     trial.proxy.stall(Way::Both);
 
@@ -172,7 +178,7 @@ async fn a_handshake_that_nobody_waits_for_any_longer_still_serves_the_next() {
     trial.proxy.heal().unwrap();
 
     let pool = trial.db.pool();
-    eventually("it is opened", async || pool.status().idle == 1).await;
+    eventually("the connection is opened", async || pool.status().idle == 1).await;
     assert_eq!(pool.status().open_failed, 0);
     trial.assert_recovered(1, Duration::ZERO).await;
 }

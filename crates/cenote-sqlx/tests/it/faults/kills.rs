@@ -1,4 +1,4 @@
-//! Connections that the server ends: while they are idle, and while they work.
+//! Connections that the server kills, idle and busy ones.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use cenote_sqlx::Class;
 use super::clock::{by, eventually};
 use super::{Db, MAX_SIZE, Trial, each, world};
 
-/// Kills these.
+/// Kills these connections.
 async fn kill(trial: &Trial, victims: &[i64]) {
     for victim in victims {
         let sql = world::KILL.replace("{}", &victim.to_string());
@@ -21,7 +21,7 @@ async fn kill(trial: &Trial, victims: &[i64]) {
 /// The driver does not notice the end of a connection that it does not use, so the first statement
 /// on one fails. After that all others are checked before they are lent.
 #[tokio::test]
-async fn those_killed_while_idle_fail_one_statement_together_and_none_if_they_are_checked() {
+async fn idle_connections_that_are_killed_fail_one_statement_or_none_if_they_are_checked() {
     each(
         [
             ("kill_idle", Duration::from_secs(5), MAX_SIZE, 1),
@@ -36,7 +36,10 @@ async fn those_killed_while_idle_fail_one_statement_together_and_none_if_they_ar
             let victims: Vec<i64> = trial.all().await.iter().map(|(_, who)| *who).collect();
             assert_eq!(victims.len(), size);
             kill(&trial, &victims).await;
-            eventually("they are gone", async || trial.sessions().await == 0).await;
+            eventually("the sessions are gone", async || {
+                trial.sessions().await == 0
+            })
+            .await;
 
             let mut failed = 0;
             for _ in 0..5 * size / 2 {
@@ -47,6 +50,8 @@ async fn those_killed_while_idle_fail_one_statement_together_and_none_if_they_ar
             }
 
             assert_eq!(failed, failures, "{name}");
+            let closes = trial.db.pool().status().closes;
+            assert_eq!(closes.by(cenote::CloseReason::Broken), failures, "{name}");
             trial.assert_recovered(1, Duration::ZERO).await;
         },
     )
@@ -54,7 +59,7 @@ async fn those_killed_while_idle_fail_one_statement_together_and_none_if_they_ar
 }
 
 #[tokio::test]
-async fn those_killed_while_busy_end_at_once_with_an_error_that_says_so() {
+async fn statements_on_killed_connections_fail_at_once_with_the_cause() {
     let trial = Trial::new("kill_busy").await;
     let all = trial.all().await;
     let victims: Vec<i64> = all.iter().map(|(_, who)| *who).collect();
@@ -64,7 +69,7 @@ async fn those_killed_while_busy_end_at_once_with_an_error_that_says_so() {
         tokio::spawn(async move { sqlx::raw_sql(sql).execute(&mut lease).await.map(drop) })
     });
     let running: Vec<_> = running.collect();
-    eventually("all are busy", async || {
+    eventually("all connections are busy", async || {
         trial.count(world::BUSY).await == MAX_SIZE as i64
     })
     .await;
@@ -91,7 +96,7 @@ async fn those_killed_while_busy_end_at_once_with_an_error_that_says_so() {
 }
 
 #[tokio::test]
-async fn a_transaction_that_is_killed_is_an_error_and_leaves_nothing() {
+async fn a_transaction_that_is_killed_is_an_error_and_leaves_no_row() {
     let trial = Trial::new("kill_transaction").await;
 
     let work = trial.db.transaction(async || {
@@ -100,18 +105,18 @@ async fn a_transaction_that_is_killed_is_an_error_and_leaves_nothing() {
         let who: i64 = who.fetch_one(&trial.db).await?;
         kill(&trial, &[who]).await;
         let second = trial.insert(-1).await;
-        assert!(second.is_err(), "it went on elsewhere");
-        assert!(trial.insert(-1).await.is_err(), "the error stands");
+        assert!(second.is_err(), "the insert ran on another connection");
+        assert!(trial.insert(-1).await.is_err(), "the transaction is lost");
         Ok::<_, sqlx::Error>(())
     });
 
-    assert!(work.await.is_err(), "there is nothing to commit");
+    assert!(work.await.is_err(), "a lost transaction was committed");
     trial.assert_recovered(10, Duration::ZERO).await;
     assert!(!trial.has(1).await && !trial.has(-1).await);
 }
 
 #[tokio::test]
-async fn one_that_waits_in_line_is_served_when_those_before_it_are_killed() {
+async fn a_waiter_is_served_when_the_connections_of_the_holders_are_killed() {
     let trial = Trial::new("kill_line").await;
     let all = trial.all().await;
     let victims: Vec<i64> = all.iter().map(|(_, who)| *who).collect();
@@ -120,11 +125,14 @@ async fn one_that_waits_in_line_is_served_when_those_before_it_are_killed() {
         sqlx::query("SELECT 1").execute(&mut lease).await.unwrap();
     };
     let killing = async {
-        eventually("it waits", async || trial.db.pool().status().waiting == 1).await;
+        eventually("the caller waits", async || {
+            trial.db.pool().status().waiting == 1
+        })
+        .await;
         kill(&trial, &victims).await;
         for (mut lease, _) in all {
-            // Whoever holds one meets the error, and gives it back.
-            eventually("it is dead", async || {
+            // The holder gets the error and gives the connection back.
+            eventually("the connection is dead", async || {
                 sqlx::query("SELECT 1").execute(&mut lease).await.is_err()
             })
             .await;

@@ -1,10 +1,11 @@
-//! Load that goes on through a fault: writers that count what was acknowledged, and somebody who times acquires.
+//! Load during a fault: writers that record acknowledged writes, and a task that times acquires.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering};
 use std::time::Duration;
 
-use cenote::{AcquireError, BindError, OpenError};
+use cenote::scope::BindError;
+use cenote::{AcquireError, OpenError};
 use cenote_sqlx::pool_error;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
@@ -14,7 +15,7 @@ use super::clock::eventually;
 
 const WRITERS: usize = 8;
 
-/// Writers and a timekeeper, until they are told to stop.
+/// Tasks that run until `stop`.
 pub(super) struct Load {
     shared: Arc<Shared>,
     tasks: JoinSet<()>,
@@ -28,7 +29,7 @@ struct Shared {
 }
 
 impl Load {
-    /// Begins, and waits until it flows. A writer gives up what takes longer than `patience`.
+    /// Starts the tasks, and waits for some writes. A writer gives a write up after `patience`.
     pub(super) async fn on(trial: &Arc<Trial>, patience: Duration) -> Self {
         let shared = Arc::new(Shared {
             trial: Arc::clone(trial),
@@ -46,15 +47,18 @@ impl Load {
         load
     }
 
-    /// Waits until some more was acknowledged.
+    /// Waits until more writes are acknowledged.
     pub(super) async fn flows(&self) {
         let trial = &self.shared.trial;
         let count = || trial.acknowledged.lock().unwrap().len();
         let before = count();
-        eventually("the load flows", async || count() > before + 50).await;
+        eventually("more writes are acknowledged", async || {
+            count() > before + 50
+        })
+        .await;
     }
 
-    /// Ends it. How many writes failed; and an id that nobody used.
+    /// Stops the tasks. Returns the number of failed writes, and an unused id.
     pub(super) async fn stop(mut self) -> (u32, i32) {
         self.shared.over.store(true, Ordering::Relaxed);
         while let Some(ended) = self.tasks.join_next().await {
@@ -76,7 +80,7 @@ async fn write(shared: Arc<Shared>, patience: Duration) {
     }
 }
 
-/// What could not be opened and why, or what took too long.
+/// Returns whether the error has the cause of a failed open, or is a timeout.
 fn names_a_cause(error: &sqlx::Error) -> bool {
     match pool_error(error) {
         Some(BindError::Acquire(AcquireError::Open { error, .. })) => match error {
@@ -88,7 +92,7 @@ fn names_a_cause(error: &sqlx::Error) -> bool {
     }
 }
 
-/// Every acquire keeps its deadline, and an error names its cause.
+/// Asserts that every acquire keeps its deadline, and that an error names its cause.
 async fn acquire(shared: Arc<Shared>) {
     while !shared.over.load(Ordering::Relaxed) {
         match shared.trial.acquire().await {

@@ -1,7 +1,8 @@
-//! What must hold on every server that can be far away, slow, full or dead.
+//! Faults of servers and networks.
 //!
-//! Each test makes one fault, and afterwards asks the same four questions: does everybody get a connection again, and how soon; is nothing
-//! left of the fault, here and on the server; is every pair of rows whole; is every commit there that was acknowledged?
+//! Each test makes one fault. Afterwards it asserts that connections can be acquired again in time,
+//! that nothing of the fault is left in the pool and on the server, that every pair of rows is
+//! whole, and that every acknowledged commit is there.
 
 mod clock;
 mod commit;
@@ -31,57 +32,58 @@ use clock::{by, eventually};
 
 const MAX_SIZE: usize = 4;
 
-/// Of an acquire, an open, a check, a clean and a close.
+/// The time limits of an acquire, of an open, and of a check, a clean and a close.
 const ACQUIRE: Duration = Duration::from_secs(1);
 const OPEN: Duration = Duration::from_millis(800);
 const STEP: Duration = Duration::from_millis(700);
 
-/// What a statement is given by its user while the network is bad.
+/// The time limit of a statement while the network is bad.
 const PATIENCE: Duration = Duration::from_millis(250);
 
-/// What an open and a transaction take on a loaded machine.
+/// The time of an open and a transaction on a busy machine.
 const WORK: Duration = Duration::from_millis(400);
 
-/// The longest back-off of the pool while somebody waits and nobody holds anything.
+/// The longest back-off of the pool while callers wait and no resource exists.
 const LONGEST: Duration = Duration::from_secs(5);
 
-/// A database behind a proxy, a way around the proxy, and what was acknowledged.
+/// A database behind a proxy, a handle around the proxy, and the acknowledged writes.
 struct Trial {
     proxy: Proxy,
     db: Db,
-    /// Not through the proxy, and not among the sessions of the mark.
+    /// Connects without the proxy and without the mark.
     admin: Db,
+    /// The schema, by which the server also tells the sessions of this test apart.
     mark: String,
     acknowledged: Mutex<Vec<i32>>,
 }
 
 impl Trial {
-    /// On the server that all tests share. `name` is of one test only.
+    /// On the server that all tests share. No other test may use `name`.
     async fn new(name: &str) -> Self {
         Self::with(name, |builder| builder).await
     }
 
-    async fn with(name: &str, dress: impl FnOnce(Builder<DB>) -> Builder<DB>) -> Self {
-        Self::on(&world::url(), name, dress).await
+    async fn with(name: &str, customize: impl FnOnce(Builder<DB>) -> Builder<DB>) -> Self {
+        Self::on(&world::url(), name, customize).await
     }
 
     /// On the server with this URL.
-    async fn on(url: &str, name: &str, dress: impl FnOnce(Builder<DB>) -> Builder<DB>) -> Self {
+    async fn on(url: &str, name: &str, customize: impl FnOnce(Builder<DB>) -> Builder<DB>) -> Self {
         let (_, user) = url.split_once("://").expect("a URL has a scheme");
         let (user, _) = user.split_once('@').expect("the URLs of tests name a user");
-        Self::guest(url, name, user, dress).await
+        Self::guest(url, name, user, customize).await
     }
 
-    /// On the server with this URL, but for another user.
+    /// On the server with this URL, as another user.
     async fn guest(
         url: &str,
         name: &str,
         user: &str,
-        dress: impl FnOnce(Builder<DB>) -> Builder<DB>,
+        customize: impl FnOnce(Builder<DB>) -> Builder<DB>,
     ) -> Self {
         let mark = format!("cenote_f{}_{name}", place());
         let admin = Db::from_url(url).max_size(1);
-        // It outlives restarts of its server.
+        // The handle must survive restarts of the server.
         let admin: Db = admin.check_after_idle(Duration::ZERO).build().unwrap();
         let text = |text: &str| world::sql(&text.replace("{}", &mark));
         for sql in [
@@ -94,14 +96,14 @@ impl Trial {
         let url = world::marked(&as_user(url, user), &mark);
         let proxy = Proxy::to_url(&url).await.unwrap();
         let builder = Db::from_url(proxy.url(&url))
-            .name(name.to_owned())
+            .name(name)
             .max_size(MAX_SIZE)
             .acquire_timeout(ACQUIRE)
             .open_timeout(OPEN)
             .check_timeout(STEP)
             .clean_timeout(STEP)
             .close_timeout(STEP);
-        let db = dress(builder).build().unwrap();
+        let db = customize(builder).build().unwrap();
         Self {
             proxy,
             db,
@@ -111,24 +113,24 @@ impl Trial {
         }
     }
 
-    /// The statement, with the mark for `{}`.
+    /// Returns the statement with the mark for `{}`.
     fn sql(&self, text: &str) -> sqlx::SqlStr {
         world::sql(&text.replace("{}", &self.mark))
     }
 
-    /// An acquire that keeps its deadline, whatever comes of it.
+    /// Acquires, and asserts that the acquire keeps its deadline.
     async fn acquire(&self) -> Result<Lease<DB>, Error> {
         by(ACQUIRE, self.db.acquire()).await
     }
 
-    /// One half of a pair.
+    /// Inserts one half of a pair.
     async fn insert(&self, id: i32) -> Result<(), Error> {
         let sql = self.sql("INSERT INTO {}.pairs (id, amount) VALUES (?, ?)");
         let query = sqlx::query(sql).bind(id).bind(i64::from(id));
         query.execute(&self.db).await.map(drop)
     }
 
-    /// Both halves, in one transaction. What is acknowledged is remembered.
+    /// Inserts both halves in one transaction, and records the acknowledgement.
     async fn write(&self, id: i32) -> Result<(), Error> {
         let work = async || {
             self.insert(id).await?;
@@ -143,7 +145,7 @@ impl Trial {
         self.acknowledged.lock().unwrap().push(id);
     }
 
-    /// Every connection at the same time, each of them good, and who runs them.
+    /// Acquires every connection at the same time, and returns them with their ids on the server.
     async fn all(&self) -> Vec<(Lease<DB>, i64)> {
         let mut all = Vec::new();
         for _ in 0..self.size() {
@@ -155,23 +157,23 @@ impl Trial {
         all
     }
 
-    /// How many connections there can be: `MAX_SIZE`, unless the test says otherwise.
+    /// Returns `max_size` of the pool.
     fn size(&self) -> usize {
         self.db.pool().status().max_size
     }
 
-    /// How many sessions the server shows.
+    /// Returns the number of sessions that the server shows.
     async fn sessions(&self) -> i64 {
         self.count(world::SESSIONS).await
     }
 
-    /// What the server counts for this mark.
+    /// Returns what the server counts for this mark.
     async fn count(&self, text: &str) -> i64 {
         let count = sqlx::query_scalar(self.sql(text));
         count.fetch_one(&self.admin).await.unwrap()
     }
 
-    /// Writes until it can be done, and fails if that takes longer than it may, beside what opening and writing take.
+    /// Writes until a write succeeds, within this limit plus the time of an open and a write.
     async fn first_success(&self, id: i32, within: Duration) {
         let tries = async {
             while self.write(id).await.is_err() {
@@ -181,17 +183,18 @@ impl Trial {
         by(within + WORK, tries).await;
     }
 
-    /// The fault is over: the four questions. `id` is of a pair that nobody wrote yet.
+    /// Asserts that nothing of the fault is left. `id` is that of a new pair.
     async fn assert_recovered(&self, id: i32, within: Duration) {
         self.first_success(id, within).await;
         self.assert_nothing_left().await;
         self.assert_rows().await;
     }
 
-    /// Nothing is out, nobody waits, everything can be had at once; and the server sees what the pool sees.
+    /// Asserts that the pool is idle, that all connections can be acquired at once, and that the
+    /// server has the same number of sessions.
     async fn assert_nothing_left(&self) {
         let pool = self.db.pool();
-        eventually("the pool is at rest", async || {
+        eventually("the pool is idle", async || {
             let seen = pool.status();
             let busy = seen.in_use + seen.opening + seen.cleaning + seen.checking + seen.closing;
             busy + seen.waiting == 0
@@ -201,31 +204,37 @@ impl Trial {
         assert_eq!(pool.status().in_use, self.size());
         assert!(
             matches!(pool.try_acquire(), Ok(None)),
-            "that is one too many"
+            "more connections than `max_size`"
         );
         eventually("the server sees as many", async || {
             self.sessions().await == self.size() as i64
         })
         .await;
         drop(all);
-        eventually("all come home", async || pool.status().idle == self.size()).await;
+        eventually("all connections are back", async || {
+            pool.status().idle == self.size()
+        })
+        .await;
     }
 
-    /// Every pair is whole, and whatever was acknowledged is there.
+    /// Asserts that every pair is whole and that every acknowledged pair is there.
     async fn assert_rows(&self) {
         let sql = self.sql("SELECT id, amount FROM {}.pairs");
         let rows: Vec<(i32, i64)> = sqlx::query_as(sql).fetch_all(&self.admin).await.unwrap();
         let rows: BTreeMap<i32, i64> = rows.into_iter().collect();
         for (id, amount) in &rows {
             assert_eq!(i64::from(*id), *amount, "a row is not as it was written");
-            assert!(rows.contains_key(&-id), "{id} is there, its half is not");
+            assert!(
+                rows.contains_key(&-id),
+                "{id} is there, its other half is not"
+            );
         }
         for id in self.acknowledged.lock().unwrap().iter() {
             assert!(rows.contains_key(id), "{id} was acknowledged, and is gone");
         }
     }
 
-    /// Is this pair there?
+    /// Returns whether this row is there.
     async fn has(&self, id: i32) -> bool {
         let sql = self.sql("SELECT count(*) FROM {}.pairs WHERE id = ?");
         let found = sqlx::query_scalar(sql).bind(id).fetch_one(&self.admin);
@@ -234,17 +243,19 @@ impl Trial {
     }
 }
 
-/// Checks all cases at the same time, for most of what they do is wait.
+/// Checks all cases at the same time, because they wait most of the time.
 async fn each<C>(cases: impl IntoIterator<Item = C>, check: impl AsyncFn(C)) {
     join_all(cases.into_iter().map(|case| check(case))).await;
 }
 
-/// The longest back-off after the server was away for this long: each is at most twice as long as all before it together, and one more.
+/// Returns the longest back-off after the server was down for this long. Each back-off is at most
+/// twice as long as all before it together, plus the first one.
 fn back_off(away: Duration) -> Duration {
     (2 * away + Duration::from_millis(50)).min(LONGEST)
 }
 
-/// So that two copies of this repository can be tested at the same time on one server.
+/// A part of schema names. Two copies of this repository have different ones, so that both can be
+/// tested on one server at the same time.
 fn place() -> u16 {
     let place = env!("CARGO_MANIFEST_DIR").bytes();
     place.fold(7, |number, byte| {

@@ -1,4 +1,4 @@
-//! Faults while a statement runs.
+//! Faults during a statement.
 
 use std::time::Duration;
 
@@ -9,7 +9,8 @@ use tokio::time::timeout;
 use super::clock::by;
 use super::{Db, MAX_SIZE, PATIENCE, STEP, Trial, back_off, each};
 
-/// A statement on every connection at the same time, each given up by its user after a while. How many were.
+/// Runs a statement with a time limit on every connection at the same time. Returns how many ran
+/// out of time.
 async fn all_given_up(trial: &Trial) -> usize {
     let statement = || timeout(PATIENCE, sqlx::query("SELECT 1").execute(&trial.db));
     let all = tokio::join!(statement(), statement(), statement(), statement());
@@ -18,7 +19,7 @@ async fn all_given_up(trial: &Trial) -> usize {
 }
 
 #[tokio::test]
-async fn latency_is_waited_for_and_breaks_nothing() {
+async fn latency_closes_no_connection() {
     let trial = Trial::new("latency").await;
     trial.proxy.delay(Way::Both, Duration::from_millis(15));
 
@@ -26,13 +27,13 @@ async fn latency_is_waited_for_and_breaks_nothing() {
         trial.write(id).await.unwrap();
     }
 
-    assert_eq!(trial.db.pool().status().closed.total(), 0);
+    assert_eq!(trial.db.pool().status().closes.total(), 0);
     trial.proxy.heal().unwrap();
     trial.assert_recovered(10, Duration::ZERO).await;
 }
 
 #[tokio::test]
-async fn statements_that_stall_can_be_given_up_and_an_acquire_meanwhile_keeps_its_deadline() {
+async fn while_statements_stall_an_acquire_keeps_its_deadline() {
     each(
         [
             ("stall", Way::Both),
@@ -63,11 +64,11 @@ async fn statements_that_stall_can_be_given_up_and_an_acquire_meanwhile_keeps_it
 }
 
 #[tokio::test]
-async fn connections_that_have_gone_deaf_are_given_up_after_one_clean() {
-    // A close has all the time that it wants: it must not want any.
-    let dress =
+async fn connections_that_do_not_answer_are_closed_after_one_clean_timeout() {
+    // The close timeout is long, so that the test fails if a close waits for an answer.
+    let customize =
         |builder: cenote_sqlx::Builder<super::DB>| builder.close_timeout(Duration::from_secs(20));
-    let trial = Trial::with("deaf", dress).await;
+    let trial = Trial::with("deaf", customize).await;
     drop(trial.all().await);
     trial.proxy.lose(Way::ToClient);
     assert_eq!(all_given_up(&trial).await, MAX_SIZE);
@@ -78,7 +79,7 @@ async fn connections_that_have_gone_deaf_are_given_up_after_one_clean() {
 }
 
 #[tokio::test]
-async fn what_was_sent_into_nothing_is_given_up_and_the_pool_serves_on() {
+async fn statements_that_are_lost_on_the_way_do_not_stop_the_pool() {
     let trial = Trial::new("nothing").await;
     drop(trial.all().await);
     trial.proxy.lose(Way::ToServer);
@@ -86,14 +87,14 @@ async fn what_was_sent_into_nothing_is_given_up_and_the_pool_serves_on() {
     trial.proxy.heal().unwrap();
     trial.first_success(1, 2 * STEP).await;
 
-    // The server cannot know that they are gone before somebody tells it.
+    // The server still has the sessions, because their ends were lost too.
     trial.proxy.reset();
 
     trial.assert_recovered(3, Duration::ZERO).await;
 }
 
 #[tokio::test]
-async fn a_connection_that_is_cut_in_a_statement_breaks_with_an_error_at_once() {
+async fn a_connection_that_is_cut_during_a_statement_fails_it_at_once() {
     each(
         [
             ("reset_up", Way::ToServer, Then::Reset),
@@ -113,15 +114,15 @@ async fn a_connection_that_is_cut_in_a_statement_breaks_with_an_error_at_once() 
             drop(lease);
             trial.proxy.heal().unwrap();
             trial.assert_recovered(1, Duration::ZERO).await;
-            let closed = trial.db.pool().status().closed;
-            assert_eq!(closed.by(cenote::Reason::Broken), 1, "{closed:?}");
+            let closes = trial.db.pool().status().closes;
+            assert_eq!(closes.by(cenote::CloseReason::Broken), 1, "{closes:?}");
         },
     )
     .await;
 }
 
 #[tokio::test]
-async fn connections_that_are_cut_while_idle_fail_one_statement_each_at_most() {
+async fn idle_connections_that_are_cut_fail_at_most_one_statement_each() {
     each(
         [
             ("idle_cut", Duration::from_secs(5), MAX_SIZE),
@@ -146,7 +147,7 @@ async fn connections_that_are_cut_while_idle_fail_one_statement_each_at_most() {
 }
 
 #[tokio::test]
-async fn an_answer_that_is_cut_halfway_is_an_error_and_never_a_short_answer() {
+async fn a_result_that_is_cut_halfway_is_an_error_and_never_a_short_result() {
     each(
         [("half_reset", Then::Reset), ("half_close", Then::Close)],
         async |(name, then)| {

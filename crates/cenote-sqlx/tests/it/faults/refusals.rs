@@ -1,8 +1,8 @@
-//! A server that is there and takes nobody: too many connections, a wrong password.
+//! A server that accepts no connection: too many connections, a wrong password.
 
 use std::time::Duration;
 
-use cenote::OnOpenError;
+use cenote::config::OnOpenError;
 use cenote_sqlx::{Builder, Class};
 use futures_util::future::join_all;
 use sqlx::Connection;
@@ -12,16 +12,16 @@ use super::clock::by;
 use super::world::{self, DB};
 use super::{ACQUIRE, Db, LONGEST, MAX_SIZE, Trial, back_off};
 
-/// The fewest that both servers can be told to take, and how they say that there are as many.
-const ROOM: (&str, &str) = ("max_connections", "10");
+/// The lowest limit that both servers accept, and their errors at the limit.
+const LIMIT: (&str, &str) = ("max_connections", "10");
 const TOO_MANY: [&str; 2] = ["too many clients", "Too many connections"];
 
 type Wire = <DB as sqlx::Database>::Connection;
 
-/// Takes all the room that is left.
+/// Opens connections until the server refuses one.
 async fn fill(trial: &Trial, url: &str) -> Vec<Wire> {
     let mut taken = Vec::new();
-    // So that the way around is among those that have one.
+    // So that the connection of the admin is open already.
     trial.sessions().await;
     loop {
         match Wire::connect(url).await {
@@ -32,8 +32,8 @@ async fn fill(trial: &Trial, url: &str) -> Vec<Wire> {
 }
 
 #[tokio::test]
-async fn a_full_server_is_an_error_that_says_so_and_its_first_free_place_is_taken() {
-    let server = world::start(&[ROOM]);
+async fn a_full_server_is_an_error_until_it_accepts_connections_again() {
+    let server = world::start(&[LIMIT]);
     let trial = Trial::on(server.url(), "full", |builder| builder).await;
     let taken = fill(&trial, server.url()).await;
 
@@ -50,8 +50,8 @@ async fn a_full_server_is_an_error_that_says_so_and_its_first_free_place_is_take
 }
 
 #[tokio::test]
-async fn one_who_waits_for_room_on_a_full_server_is_served_within_one_back_off() {
-    let server = world::start(&[ROOM]);
+async fn a_waiter_for_a_full_server_is_served_within_one_back_off() {
+    let server = world::start(&[LIMIT]);
     let retry = |builder: Builder<DB>| {
         builder
             .on_open_error(OnOpenError::Retry)
@@ -69,13 +69,16 @@ async fn one_who_waits_for_room_on_a_full_server_is_served_within_one_back_off()
     let (waited, ()) = tokio::join!(trial.write(1), make_room);
 
     waited.unwrap();
-    assert!(trial.db.pool().status().open_failed > 2, "it was no test");
+    assert!(
+        trial.db.pool().status().open_failed > 2,
+        "too few opens failed for a test"
+    );
     trial.assert_recovered(3, Duration::ZERO).await;
 }
 
 #[tokio::test]
-async fn a_pool_that_is_larger_than_its_server_serves_all_with_what_it_gets() {
-    let server = world::start(&[ROOM]);
+async fn a_pool_that_is_larger_than_the_limit_of_its_server_serves_all_callers() {
+    let server = world::start(&[LIMIT]);
     let large = |builder: Builder<DB>| {
         builder
             .max_size(30)
@@ -92,25 +95,25 @@ async fn a_pool_that_is_larger_than_its_server_serves_all_with_what_it_gets() {
         ended.unwrap();
     }
     let seen = trial.db.pool().status();
-    assert!(seen.open_failed > 0, "it was no test: {seen:?}");
+    assert!(seen.open_failed > 0, "no open failed: {seen:?}");
     assert_eq!(seen.in_use + seen.waiting, 0);
     assert!(trial.sessions().await <= 10);
     trial.assert_rows().await;
 }
 
-/// A user with a password that is not the one in the URL, and how to make it so.
+/// A private server, and a trial whose URL has a wrong password.
 async fn wrong_password(name: &str, retry: OnOpenError) -> (cenote_servers::Server, Trial) {
     let server = world::start(&[]);
     let admin: Db = Db::from_url(server.url()).max_size(1).build().unwrap();
     world::lock_with_password(&server, &admin).await;
     let url = server.url().to_owned();
-    let dress = move |builder: Builder<DB>| builder.on_open_error(retry);
-    let trial = Trial::guest(&url, name, "guest:wrong", dress).await;
+    let customize = move |builder: Builder<DB>| builder.on_open_error(retry);
+    let trial = Trial::guest(&url, name, "guest:wrong", customize).await;
     (server, trial)
 }
 
 #[tokio::test]
-async fn a_wrong_password_is_an_error_at_once_and_asked_once_per_caller() {
+async fn a_wrong_password_is_an_error_at_once_and_is_tried_once_per_caller() {
     let (_server, trial) = wrong_password("password", OnOpenError::Fail).await;
 
     let errors = join_all((0..10).map(|_| by(ACQUIRE, trial.db.acquire()))).await;
@@ -131,7 +134,7 @@ async fn a_wrong_password_is_an_error_at_once_and_asked_once_per_caller() {
 }
 
 #[tokio::test]
-async fn a_wrong_password_is_not_tried_in_a_storm_by_those_who_wait() {
+async fn a_wrong_password_is_tried_rarely_while_callers_wait() {
     let (_server, trial) = wrong_password("storm_of_tries", OnOpenError::Retry).await;
 
     let errors = join_all((0..20).map(|_| trial.acquire())).await;
@@ -141,7 +144,7 @@ async fn a_wrong_password_is_not_tried_in_a_storm_by_those_who_wait() {
         let causes = ["password authentication failed", "Access denied"];
         assert!(causes.iter().any(|cause| text.contains(cause)), "{text}");
     }
-    // In a second the back-off allows some six tries, for each of the four that may be opened at once.
+    // In a second the back-off allows about six tries for each of the four parallel opens.
     let tries = trial.proxy.counts().accepted;
     assert!((4..=24).contains(&tries), "{tries} tries");
     world::set_password(&trial.admin, "wrong").await;

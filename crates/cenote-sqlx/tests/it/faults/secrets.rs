@@ -1,4 +1,4 @@
-//! Passwords: they change while the pool lives, and nobody is told of them.
+//! Passwords change while the pool is in use, and no text shows them.
 
 use std::fmt::Debug;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -9,28 +9,28 @@ use cenote_sqlx::Credentials;
 use super::world::{self, Db};
 use super::{ACQUIRE, DB, as_user};
 
-/// Hears every event, and keeps what it shows.
+/// Records the `Debug` text of every event.
 #[derive(Default)]
-struct Ears(Mutex<String>);
+struct Recorder(Mutex<String>);
 
-impl Ears {
-    fn hear(&self, event: &dyn Debug) {
+impl Recorder {
+    fn record(&self, event: &dyn Debug) {
         self.0.lock().unwrap().push_str(&format!("{event:?}\n"));
     }
 }
 
-/// Hears all of these.
-macro_rules! hears {
+/// Implements `Observer` for these events.
+macro_rules! records {
     ($($method:ident: $event:ident,)*) => {
-        impl cenote::Observer for Ears {$(
-            fn $method(&self, event: &cenote::$event<'_>) {
-                self.hear(event);
+        impl cenote::Observer for Recorder {$(
+            fn $method(&self, event: &cenote::event::$event<'_>) {
+                self.record(event);
             }
         )*}
     };
 }
 
-hears! {
+records! {
     pool_opened: PoolOpened,
     pool_closed: PoolClosed,
     opening: Opening,
@@ -40,10 +40,11 @@ hears! {
     released: Released,
     discarded: Discarded,
     closed: Closed,
-    timed_out: TimeoutRaised,
+    timed_out: AcquireTimedOut,
 }
 
-/// A private server with a user `guest`, whose password is `right`; and its owner.
+/// Starts a private server with a user `guest`, whose password is `right`. Returns it with a handle
+/// of the superuser.
 async fn locked() -> (cenote_servers::Server, Db) {
     let server = world::start(&[]);
     let admin: Db = Db::from_url(server.url()).max_size(1).build().unwrap();
@@ -52,12 +53,12 @@ async fn locked() -> (cenote_servers::Server, Db) {
 }
 
 #[tokio::test]
-async fn a_password_that_rotates_is_asked_for_at_every_open() {
+async fn the_provider_is_asked_for_the_password_at_every_open() {
     let (server, admin) = locked().await;
     let word = Arc::new(Mutex::new("right"));
     let asked = Arc::new(AtomicU32::new(0));
     let (vault, counter) = (word.clone(), asked.clone());
-    let url = world::marked(&as_user(server.url(), "nobody"), world::ANY_MARK);
+    let url = world::marked(&as_user(server.url(), "unknown"), world::ANY_MARK);
     let db = Db::from_url(url).max_size(2).acquire_timeout(ACQUIRE * 5);
     let db = db.credentials(move || {
         counter.fetch_add(1, Ordering::Relaxed);
@@ -68,13 +69,13 @@ async fn a_password_that_rotates_is_asked_for_at_every_open() {
         }
     });
     let db: Db = db.build().unwrap();
-    assert_eq!(asked.load(Ordering::Relaxed), 0, "building asks nobody");
+    assert_eq!(asked.load(Ordering::Relaxed), 0, "building opens nothing");
     sqlx::query("SELECT 1").execute(&db).await.unwrap();
     sqlx::query("SELECT 1").execute(&db).await.unwrap();
     assert_eq!(
         asked.load(Ordering::Relaxed),
         1,
-        "an open connection needs none"
+        "an open connection needs no password"
     );
 
     world::set_password(&admin, "rotated-word").await;
@@ -84,19 +85,19 @@ async fn a_password_that_rotates_is_asked_for_at_every_open() {
     let held = [db.acquire().await.unwrap(), db.acquire().await.unwrap()];
 
     assert!(refused.contains("guest"), "{refused}");
-    assert!(asked.load(Ordering::Relaxed) >= 4, "once for each");
+    assert!(asked.load(Ordering::Relaxed) >= 4, "once for each open");
     drop(held);
 }
 
 #[tokio::test]
-async fn no_event_and_no_error_tells_a_password() {
+async fn no_event_and_no_error_shows_a_password() {
     let (server, admin) = locked().await;
     world::set_password(&admin, "right-secret").await;
     for word in ["wrong-secret", "right-secret"] {
-        let ears = Arc::new(Ears::default());
+        let recorder = Arc::new(Recorder::default());
         let url = as_user(server.url(), &format!("guest:{word}"));
         let builder = Db::from_url(world::marked(&url, world::ANY_MARK));
-        let observer = ears.clone();
+        let observer = recorder.clone();
         let builder = builder
             .max_size(1)
             .pool(move |pool| pool.observer(observer));
@@ -109,12 +110,12 @@ async fn no_event_and_no_error_tells_a_password() {
         }
         drop(db.pool().close_within(ACQUIRE).await);
 
-        let heard = ears.0.lock().unwrap().clone();
+        let recorded = recorder.0.lock().unwrap().clone();
         assert_eq!(outcome.is_ok(), word == "right-secret", "{shown}");
-        assert!(heard.contains("Open"), "it was no test: {heard}");
+        assert!(recorded.contains("Open"), "no event: {recorded}");
         assert!(
-            !heard.contains(word) && !shown.contains(word),
-            "{heard} {shown}"
+            !recorded.contains(word) && !shown.contains(word),
+            "{recorded} {shown}"
         );
     }
 }

@@ -1,4 +1,4 @@
-//! One fault after another under load, in an order that a seed decides.
+//! Many faults under load, in a random order.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use super::{PATIENCE, STEP, Trial, back_off};
 
 const FAULTS: u32 = 24;
 
-/// One fault on the proxy. Faults add up until it is healed.
+/// Makes a random fault. Faults add up until the proxy is healed.
 async fn strike(trial: &Trial, random: &mut fastrand::Rng) {
     let ways = [Way::ToServer, Way::ToClient, Way::Both];
     let ends = [Then::Reset, Then::Close, Then::Stall, Then::Lose];
@@ -34,7 +34,7 @@ async fn strike(trial: &Trial, random: &mut fastrand::Rng) {
 }
 
 #[tokio::test]
-async fn a_storm_of_faults_loses_no_acknowledged_commit_and_leaves_nothing_behind() {
+async fn many_random_faults_lose_no_acknowledged_commit_and_leave_no_session() {
     let seed = fastrand::u64(..);
     println!("seed {seed}");
     let mut random = fastrand::Rng::with_seed(seed);
@@ -50,17 +50,17 @@ async fn a_storm_of_faults_loses_no_acknowledged_commit_and_leaves_nothing_behin
         }
     }
     trial.proxy.heal().unwrap();
-    // Those that hang are given up: a clean, an open, a back-off.
+    // Hanging connections take a clean, an open and a back-off.
     trial
         .first_success(1_000_000, 2 * STEP + back_off(STEP))
         .await;
     load.flows().await;
     let (failed, next) = load.stop().await;
 
-    assert!(failed > 0, "it was no test");
+    assert!(failed > 0, "no write failed");
     let acknowledged = trial.acknowledged.lock().unwrap().len();
     println!("{acknowledged} acknowledged, {failed} failed");
-    // What was lost on its way leaves sessions that only the network can end.
+    // Sessions whose end was lost are ended by the network only.
     trial.proxy.reset();
     trial.db.pool().invalidate();
     trial.assert_recovered(next, Duration::ZERO).await;

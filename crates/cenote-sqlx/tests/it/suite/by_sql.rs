@@ -1,4 +1,4 @@
-//! Transactions that the text of a statement begins and ends.
+//! Transactions that SQL text begins and ends.
 
 use cenote::scope;
 
@@ -6,7 +6,7 @@ use super::Rig;
 use super::world;
 
 #[tokio::test]
-async fn a_transaction_begun_by_sql_is_known_until_sql_ends_it() {
+async fn a_transaction_begun_by_sql_lasts_until_sql_ends_it() {
     let rig = Rig::new("known").await;
     assert!(!rig.db.in_transaction());
 
@@ -36,7 +36,7 @@ async fn a_transaction_begun_by_sql_is_known_until_sql_ends_it() {
 }
 
 #[tokio::test]
-async fn a_transaction_begun_by_sql_is_over_with_its_scope() {
+async fn a_transaction_begun_by_sql_ends_with_its_scope() {
     let rig = Rig::with("over", |builder| builder.max_size(1)).await;
 
     scope(async {
@@ -55,7 +55,7 @@ async fn a_transaction_begun_by_sql_is_over_with_its_scope() {
 }
 
 #[tokio::test]
-async fn a_transaction_inside_one_begun_by_sql_is_refused_and_spares_it() {
+async fn a_transaction_inside_one_begun_by_sql_is_refused_and_changes_nothing() {
     let rig = Rig::new("refused").await;
 
     scope(async {
@@ -71,12 +71,12 @@ async fn a_transaction_inside_one_begun_by_sql_is_refused_and_spares_it() {
     })
     .await;
 
-    assert_eq!(rig.ids().await, [3], "neither was committed by the way");
+    assert_eq!(rig.ids().await, [3], "neither of the others was committed");
     rig.assert_clean().await;
 }
 
 #[tokio::test]
-async fn a_text_that_fails_begins_nothing_or_is_undone() {
+async fn a_transaction_begun_by_a_text_that_fails_can_be_rolled_back() {
     let rig = Rig::with("half_begun", |builder| builder.max_size(1)).await;
 
     scope(async {

@@ -1,4 +1,4 @@
-//! Operations that are dropped midway.
+//! Operations that are dropped before their end.
 
 use std::time::Duration;
 
@@ -48,7 +48,7 @@ async fn a_stream_that_is_dropped_halfway_leaves_no_stray_rows() {
 }
 
 #[tokio::test]
-async fn a_stream_read_to_its_end_is_clean_at_once() {
+async fn a_stream_that_was_read_to_its_end_needs_no_cleaning() {
     let rig = Rig::with("to_the_end", |builder| builder.max_size(1)).await;
     let mut rows = sqlx::query("SELECT 1 UNION ALL SELECT 2").fetch(&rig.db);
     while let Some(row) = rows.next().await {
@@ -81,7 +81,7 @@ async fn a_statement_that_is_dropped_at_any_moment_leaves_a_clean_pool() {
     assert_eq!(ids, unique);
 }
 
-/// Drops `future` after so many polls.
+/// Drops `future` after this many polls.
 async fn cut<T>(polls: usize, future: impl Future<Output = T>) -> Option<T> {
     let mut left = polls;
     let mut future = std::pin::pin!(future);

@@ -1,4 +1,4 @@
-//! Code that is generic over sqlx's traits, and what sqlx's checked macros expand to: a query with a map, given any `Executor`.
+//! Code that is generic over sqlx's traits. The expansion of sqlx's checked macros is such code.
 
 use sqlx::{Acquire, Executor, FromRow, Row};
 
@@ -10,7 +10,8 @@ struct Account {
     amount: i64,
 }
 
-/// As `query_as!(Account, "..", id)` reads it: column by column, unchecked here, for there is no database when this is compiled.
+/// Reads a row like `query_as!(Account, "..", id)`. The macro itself would need a database at
+/// compile time.
 async fn account<'e>(
     rig: &Rig,
     id: i32,
@@ -34,7 +35,7 @@ async fn add<'a>(rig: &Rig, place: impl Acquire<'a, Database = DB>) -> Result<()
 }
 
 #[tokio::test]
-async fn what_a_checked_macro_expands_to_takes_the_handle_a_lease_and_a_transaction() {
+async fn the_code_of_a_checked_macro_takes_the_handle_a_lease_and_a_transaction() {
     let rig = Rig::new("macros").await;
     rig.insert(1).await.unwrap();
     let expected = Account { id: 1, amount: 1 };

@@ -1,4 +1,4 @@
-//! The table "Coming from `sqlx::Pool`" of the README: its right side, line by line.
+//! The right side of the table "Coming from `sqlx::Pool`" in the README, line by line.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -10,7 +10,7 @@ use super::world::{self, DB};
 use super::{Rig, number};
 
 #[tokio::test]
-async fn a_pool_is_built_and_opened_at_once_or_not() {
+async fn build_opens_nothing_and_warm_opens_the_minimum() {
     let (builder, _home) = world::builder();
     let db = builder.max_size(20).min_size(2).min_idle(2);
     let db = db
@@ -39,7 +39,7 @@ async fn ask(session: &mut Session<DB>, counter: &AtomicU32) -> bool {
 }
 
 #[tokio::test]
-async fn hooks_ask_the_session() {
+async fn a_session_is_an_executor_in_hooks() {
     let (builder, _home) = world::builder();
     let db = builder.max_size(1).pool(|pool| {
         pool.before_acquire(async |session: &mut Session<DB>| ask(session, &BEFORE).await)
@@ -49,46 +49,43 @@ async fn hooks_ask_the_session() {
 
     for _ in 0..4 {
         sqlx::query("SELECT 1").execute(&db).await.unwrap();
-        // Only one that rests is asked about: it does, once the other hook is done.
-        let rests = tokio::time::timeout(Duration::from_secs(20), async {
+        // `before_acquire` is asked for idle resources only, so the other hook must have ended.
+        let idle = tokio::time::timeout(Duration::from_secs(20), async {
             while db.pool().status().idle == 0 {
                 tokio::time::sleep(Duration::from_millis(5)).await;
             }
         });
-        rests.await.expect("the other hook ends");
+        idle.await.expect("the other hook ends");
     }
 
     assert_eq!(db.pool().status().opened, 1);
-    assert_eq!(BEFORE.load(Ordering::Relaxed), 3, "not for a fresh one");
+    assert_eq!(
+        BEFORE.load(Ordering::Relaxed),
+        3,
+        "a fresh connection is not asked about"
+    );
     assert!(AFTER.load(Ordering::Relaxed) >= 3);
 }
 
 #[tokio::test]
 async fn a_lease_and_a_transaction_are_executors() {
     let rig = Rig::new("guide").await;
-    let insert = |id: i32| {
-        let sql = rig.sql("INSERT INTO {} (id, amount) VALUES (?, 1)");
-        sqlx::query(sql).bind(id)
-    };
-
-    insert(1).execute(&rig.db).await.unwrap();
+    rig.insert_on(&rig.db, 1).await.unwrap();
     let mut lease = rig.db.acquire().await.unwrap();
-    insert(2).execute(&mut lease).await.unwrap();
-    insert(3).execute(&mut *lease).await.unwrap();
+    rig.insert_on(&mut lease, 2).await.unwrap();
+    rig.insert_on(&mut *lease, 3).await.unwrap();
     drop(lease);
     let mut tx = rig.db.begin().await.unwrap();
-    insert(4).execute(&mut tx).await.unwrap();
+    rig.insert_on(&mut tx, 4).await.unwrap();
     tx.commit().await.unwrap();
-    let work = rig
-        .db
-        .transaction(async || insert(5).execute(&rig.db).await);
+    let work = rig.db.transaction(async || rig.insert(5).await);
     work.await.unwrap();
     let mut tx = rig
         .db
         .begin_with(TransactionOptions::new().read_only())
         .await
         .unwrap();
-    assert!(insert(6).execute(&mut tx).await.is_err());
+    assert!(rig.insert_on(&mut tx, 6).await.is_err());
     tx.rollback().await.unwrap();
 
     assert_eq!(rig.ids().await, [1, 2, 3, 4, 5]);
@@ -96,7 +93,7 @@ async fn a_lease_and_a_transaction_are_executors() {
 }
 
 #[tokio::test]
-async fn generic_functions_take_all_three() {
+async fn generic_functions_take_the_handle_a_lease_and_a_transaction() {
     async fn ask<'c>(executor: impl Executor<'c, Database = DB>) -> bool {
         executor.execute("SELECT 1").await.is_ok()
     }
@@ -110,11 +107,12 @@ async fn generic_functions_take_all_three() {
     assert!(ask(&rig.db).await && ask(&mut lease).await && ask(&mut tx).await);
     begin(&mut lease).await.unwrap();
     begin(&mut tx).await.unwrap();
-    assert!(begin(&rig.db).await.is_err(), "pass `&mut lease`");
+    let refused = begin(&rig.db).await.unwrap_err().to_string();
+    assert!(refused.contains("Db::begin"), "{refused}");
 }
 
 #[tokio::test]
-async fn a_timeout_says_who_holds_what_and_has_it_as_data() {
+async fn a_timeout_names_the_holders_and_has_them_as_data() {
     let limit = Duration::from_millis(150);
     let rig = Rig::with("guide_timeout", |builder| {
         builder.max_size(1).acquire_timeout(limit)
@@ -131,7 +129,7 @@ async fn a_timeout_says_who_holds_what_and_has_it_as_data() {
         panic!("{error:?}")
     };
     let told = cenote_sqlx::pool_error(&error).unwrap();
-    let cenote::BindError::Acquire(cenote::AcquireError::TimedOut(seen)) = told else {
+    let cenote::scope::BindError::Acquire(cenote::AcquireError::TimedOut(seen)) = told else {
         panic!("{told:?}")
     };
     let holder = &seen.holders()[0];
@@ -140,11 +138,11 @@ async fn a_timeout_says_who_holds_what_and_has_it_as_data() {
     assert_eq!(holder.site.file(), file!());
     let shown = format!("{error} {error:?} {told:?}");
     assert!(shown.contains("1 of 1 in use"), "{shown}");
-    assert!(!shown.contains("8675309"), "a parameter is told: {shown}");
+    assert!(!shown.contains("8675309"), "a parameter is shown: {shown}");
 }
 
 #[tokio::test]
-async fn the_whole_pool_is_seen_resized_invalidated_and_closed() {
+async fn the_pool_has_a_status_and_can_be_resized_invalidated_and_closed() {
     let rig = Rig::new("guide_whole").await;
     let pool = rig.db.pool();
     let lease = rig.db.acquire().await.unwrap();

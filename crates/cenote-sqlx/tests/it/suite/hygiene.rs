@@ -1,4 +1,4 @@
-//! Nothing that one user leaves behind is met by the next.
+//! No state of a session is left for its next user.
 
 use cenote_sqlx::Reset;
 
@@ -19,7 +19,7 @@ async fn a_transaction_begun_by_raw_sql_is_rolled_back_before_the_next_use() {
 }
 
 #[tokio::test]
-async fn a_transaction_that_foreign_hands_left_open_is_rolled_back() {
+async fn a_transaction_left_open_on_the_raw_connection_is_rolled_back() {
     let rig = Rig::with("foreign", |builder| builder.max_size(1)).await;
     let insert = rig.sql("INSERT INTO {} (id, amount) VALUES (1, 1)");
 
@@ -32,7 +32,7 @@ async fn a_transaction_that_foreign_hands_left_open_is_rolled_back() {
 }
 
 #[tokio::test]
-async fn a_transaction_that_failed_is_rolled_back() {
+async fn a_failed_transaction_that_was_left_open_is_rolled_back() {
     let rig = Rig::with("failed", |builder| builder.max_size(1)).await;
 
     rig.run("BEGIN; INSERT INTO {} (id, amount) VALUES (1, 1)")
@@ -51,12 +51,22 @@ async fn a_transaction_that_failed_is_rolled_back() {
 }
 
 #[tokio::test]
-async fn a_changed_session_is_met_by_nobody_else() {
+async fn a_changed_session_is_reset_or_closed_before_its_next_use() {
     let rig = Rig::with("changed", |builder| builder.max_size(1)).await;
+    for (change, seen) in world::LEFT {
+        let mut lease = rig.db.acquire().await.unwrap();
+        let text = sqlx::raw_sql(world::sql(change));
+        text.execute(&mut lease).await.unwrap();
+        let there = sqlx::query_scalar::<_, i64>(world::sql(seen));
+        let there = there.fetch_one(&mut lease).await.unwrap();
+        assert_eq!(there, 1, "{change} changes nothing");
+        drop(lease);
 
-    rig.run(world::CHANGE).await;
-
-    assert_eq!(number(&rig.db, world::CHANGED).await.unwrap(), 0);
+        assert_eq!(number(&rig.db, seen).await.unwrap(), 0, "{change}");
+    }
+    if world::RESETS {
+        assert_eq!(rig.db.pool().status().opened, 1, "the connection is kept");
+    }
 }
 
 #[tokio::test]
@@ -69,7 +79,11 @@ async fn a_changed_session_stays_with_its_scope() {
         let work = rig
             .db
             .transaction(async || number(&rig.db, world::CHANGED).await);
-        assert_eq!(work.await.unwrap(), 1, "a transaction runs on it too");
+        assert_eq!(
+            work.await.unwrap(),
+            1,
+            "a transaction uses the same connection"
+        );
         assert_eq!(number(&rig.db, world::CHANGED).await.unwrap(), 1);
     })
     .await;
@@ -78,7 +92,7 @@ async fn a_changed_session_stays_with_its_scope() {
 }
 
 #[tokio::test]
-async fn in_a_scope_a_connection_goes_back_after_each_statement() {
+async fn in_a_scope_a_clean_connection_goes_back_after_each_statement() {
     let rig = Rig::new("goes_back").await;
 
     cenote::scope(async {
@@ -89,7 +103,7 @@ async fn in_a_scope_a_connection_goes_back_after_each_statement() {
         assert_eq!(
             rig.db.pool().status().in_use,
             1,
-            "an open transaction stays"
+            "an open transaction keeps its connection"
         );
         rig.insert(2).await.unwrap();
     })
@@ -99,7 +113,7 @@ async fn in_a_scope_a_connection_goes_back_after_each_statement() {
 }
 
 #[tokio::test]
-async fn a_reset_that_is_never_done_leaves_state_but_no_transaction() {
+async fn reset_never_leaves_state_but_no_transaction() {
     let rig = Rig::with("never", |builder| builder.max_size(1).reset(Reset::Never)).await;
 
     rig.run(world::CHANGE).await;
@@ -137,7 +151,7 @@ async fn a_reset_query_is_run_after_each_use_and_must_succeed() {
 }
 
 #[tokio::test]
-async fn what_is_set_on_the_template_is_there_again_after_a_reset() {
+async fn settings_of_the_builder_are_applied_again_after_a_reset() {
     let rig = Rig::with("settings", |builder| {
         builder.max_size(1).setting(world::CHANGE)
     })

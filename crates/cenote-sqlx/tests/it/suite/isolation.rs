@@ -1,4 +1,4 @@
-//! The options of a transaction, as the database sees them.
+//! The options of a transaction, as the database reports them.
 
 use std::time::Duration;
 
@@ -14,7 +14,8 @@ const LEVELS: [Isolation; 4] = [
     Isolation::Serializable,
 ];
 
-/// Has the transaction that runs this level, where the database tells it? MySQL tells it a little late.
+/// Returns whether the current transaction has this level. SQLite cannot tell, and MySQL tells it
+/// with a delay.
 async fn has_level(rig: &Rig, level: &str) -> Result<bool, sqlx::Error> {
     rig.ids().await;
     let Some(sql) = world::LEVEL else {
@@ -54,7 +55,7 @@ async fn a_transaction_has_the_level_that_was_asked_for_and_the_next_has_its_own
 }
 
 #[tokio::test]
-async fn a_repeatable_read_sees_one_state_and_a_read_committed_what_was_committed() {
+async fn repeatable_read_sees_one_state_and_read_committed_sees_new_commits() {
     let rig = Rig::new("one_state").await;
     for (first, level) in [
         (10, Isolation::RepeatableRead),
@@ -64,7 +65,7 @@ async fn a_repeatable_read_sees_one_state_and_a_read_committed_what_was_committe
 
         let work = rig.db.transaction_with(options, async || {
             let before = rig.ids().await.len();
-            let outside = cenote::Scope::new();
+            let outside = cenote::scope::Scope::new();
             outside.run(rig.insert(first)).await?;
             Ok::<_, sqlx::Error>(rig.ids().await.len() - before)
         });
@@ -76,7 +77,7 @@ async fn a_repeatable_read_sees_one_state_and_a_read_committed_what_was_committe
 }
 
 #[tokio::test]
-async fn a_nested_transaction_takes_no_options_and_says_so() {
+async fn options_for_a_nested_transaction_are_an_error() {
     let rig = Rig::new("nested_level").await;
     let options = TransactionOptions::new().isolation(Isolation::Serializable);
 

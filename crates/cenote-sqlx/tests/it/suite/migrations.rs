@@ -1,11 +1,11 @@
-//! Migrations: on the handle, on a lease, twice, at the same time, and one that fails.
+//! Migrations with sqlx's migrator.
 
 use sqlx::migrate::Migrator;
 use tempfile::TempDir;
 
 use super::Rig;
 
-/// A folder of migrations that make a table, and a record of its own of those that were run.
+/// Returns migrations that create a table, in a folder, with their own table of applied migrations.
 async fn migrations(rig: &Rig, then: &str) -> (Migrator, TempDir) {
     let folder = tempfile::tempdir().unwrap();
     let create = "CREATE TABLE {}_made (id INTEGER PRIMARY KEY)";
@@ -65,25 +65,29 @@ async fn a_migration_runs_on_a_lease_once() {
 }
 
 #[tokio::test]
-async fn a_migration_that_fails_says_so_and_holds_up_nobody() {
+async fn a_migration_that_fails_is_an_error_and_leaves_a_clean_pool() {
     let rig = rig("migrated_badly").await;
     let (migrator, folder) = migrations(&rig, "INSERT INTO {}_made VALUES (815)").await;
 
     let error = migrator.run(&rig.db).await.unwrap_err();
 
     assert!(error.to_string().contains('3'), "{error}");
-    assert_eq!(made(&rig).await, [815], "those before it were run");
+    assert_eq!(
+        made(&rig).await,
+        [815],
+        "the migrations before it were applied"
+    );
     rig.assert_clean().await;
     drop(folder);
     if super::world::TRANSACTIONAL {
         let (migrator, _folder) = migrations(&rig, MORE).await;
         migrator.run(&rig.db).await.unwrap();
-        assert_eq!(made(&rig).await, [815, 816], "mended, it is run");
+        assert_eq!(made(&rig).await, [815, 816], "after the fix it is applied");
     }
 }
 
 #[tokio::test]
-async fn two_that_migrate_at_the_same_time_migrate_once() {
+async fn two_migrators_at_the_same_time_migrate_once() {
     let rig = rig("migrated_twice").await;
     let (migrator, _folder) = migrations(&rig, MORE).await;
 
@@ -93,7 +97,7 @@ async fn two_that_migrate_at_the_same_time_migrate_once() {
         one.unwrap();
         other.unwrap();
     } else {
-        // One of them may find the work half done, and says so.
+        // One of them may find the migrations half applied, which is an error.
         assert!(one.is_ok() || other.is_ok(), "{one:?} {other:?}");
         migrator.run(&rig.db).await.unwrap();
     }

@@ -1,4 +1,4 @@
-//! What must hold on every database.
+//! Tests that run on every database.
 
 mod by_sql;
 mod cancellation;
@@ -17,10 +17,11 @@ mod transactions;
 use std::time::Duration;
 
 use cenote_sqlx::Builder;
+use sqlx::Executor;
 
 use super::world::{self, DB, Db, Home};
 
-/// A database with a table of its own: `id`, `amount`.
+/// A database, and a table with the columns `id` and `amount` for one test.
 struct Rig {
     db: Db,
     table: String,
@@ -28,18 +29,18 @@ struct Rig {
 }
 
 impl Rig {
-    /// `name` is the table's, and of one test only.
+    /// Creates the table `name`, which no other test may use.
     async fn new(name: &str) -> Self {
         Self::with(name, |builder| builder).await
     }
 
-    async fn with(name: &str, dress: impl FnOnce(Builder<DB>) -> Builder<DB>) -> Self {
+    async fn with(name: &str, customize: impl FnOnce(Builder<DB>) -> Builder<DB>) -> Self {
         let (builder, home) = world::builder();
         let builder = builder
             .max_size(4)
             .acquire_timeout(Duration::from_secs(10))
             .clean_timeout(Duration::from_secs(20));
-        let db = dress(builder).build().unwrap();
+        let db = customize(builder).build().unwrap();
         let table = format!("cenote_{}_{name}", world_number());
         let rig = Self {
             db,
@@ -52,7 +53,7 @@ impl Rig {
         rig
     }
 
-    /// The statement, with the table's name for `{}`.
+    /// Returns the statement with the table's name for `{}`.
     fn sql(&self, text: &str) -> sqlx::SqlStr {
         world::sql(&text.replace("{}", &self.table))
     }
@@ -65,17 +66,26 @@ impl Rig {
     }
 
     async fn insert(&self, id: i32) -> Result<(), sqlx::Error> {
-        let sql = self.sql("INSERT INTO {} (id, amount) VALUES (?, 1)");
-        sqlx::query(sql).bind(id).execute(&self.db).await.map(drop)
+        self.insert_on(&self.db, id).await
     }
 
-    /// The ids, in order.
+    async fn insert_on<'e>(
+        &self,
+        executor: impl Executor<'e, Database = DB>,
+        id: i32,
+    ) -> Result<(), sqlx::Error> {
+        let sql = self.sql("INSERT INTO {} (id, amount) VALUES (?, 1)");
+        sqlx::query(sql).bind(id).execute(executor).await.map(drop)
+    }
+
+    /// Returns the ids in order.
     async fn ids(&self) -> Vec<i32> {
         let sql = self.sql("SELECT id FROM {} ORDER BY id");
         sqlx::query_scalar(sql).fetch_all(&self.db).await.unwrap()
     }
 
-    /// Nothing is out, nothing is lost: every connection can be had, and none has a transaction open or a changed session.
+    /// Asserts that every connection can be acquired, and that none has an open transaction or a
+    /// changed session.
     async fn assert_clean(&self) {
         let max_size = self.db.pool().status().max_size;
         let mut leases = Vec::new();
@@ -101,12 +111,13 @@ impl Rig {
     }
 }
 
-/// The first number that a statement gives.
+/// Returns the first number of a query.
 async fn number(db: &Db, sql: &str) -> Result<i64, sqlx::Error> {
     sqlx::query_scalar(world::sql(sql)).fetch_one(db).await
 }
 
-/// So that two copies of this repository can be tested at the same time on one server.
+/// A part of table names. Two copies of this repository have different ones, so that both can be
+/// tested on one server at the same time.
 fn world_number() -> u16 {
     let place = env!("CARGO_MANIFEST_DIR").bytes();
     place.fold(7, |number, byte| {

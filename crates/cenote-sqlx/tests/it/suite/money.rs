@@ -1,4 +1,4 @@
-//! Money moves between accounts, among cancellations and killed connections. None of it is made or lost.
+//! Transfers between accounts, with cancellations and killed connections. The total never changes.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
@@ -28,12 +28,12 @@ struct Tally {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_money_is_made_or_lost_by_500_tasks_on_10_connections() {
-    let dress = |builder: cenote_sqlx::Builder<world::DB>| {
+    let customize = |builder: cenote_sqlx::Builder<world::DB>| {
         builder
             .max_size(10)
             .acquire_timeout(Duration::from_secs(60))
     };
-    let rig = Arc::new(Rig::with("money", dress).await);
+    let rig = Arc::new(Rig::with("money", customize).await);
     for id in 0..ACCOUNTS {
         let sql = rig.sql("INSERT INTO {} (id, amount) VALUES (?, 1000)");
         sqlx::query(sql).bind(id).execute(&rig.db).await.unwrap();
@@ -52,7 +52,7 @@ async fn no_money_is_made_or_lost_by_500_tasks_on_10_connections() {
     tally.over.store(true, Ordering::Relaxed);
     let reads = reader.await.unwrap();
     killer.await.unwrap();
-    // Those that were killed while they were idle.
+    // Some idle connections were killed.
     rig.db.pool().invalidate();
 
     let sum = number(&rig.db, &world::SUM.replace("{}", &rig.table))
@@ -68,9 +68,12 @@ async fn no_money_is_made_or_lost_by_500_tasks_on_10_connections() {
     );
     assert!(
         moved > TASKS / 2 && dropped > TASKS / 20 && reads > 5,
-        "it was no test of anything"
+        "too few transfers, drops or reads for a test"
     );
-    assert!(count(&tally.killed) > 3, "nobody was killed");
+    assert!(
+        count(&tally.killed) > 3,
+        "too few connections were killed for a test"
+    );
     assert!(rig.db.pool().status().total <= 10);
     rig.assert_clean().await;
 }
@@ -95,7 +98,7 @@ async fn move_money(rig: Arc<Rig>, tally: Arc<Tally>) {
     }
 }
 
-/// Two repositories that know nothing of each other or of the transaction.
+/// Moves money by two updates, which do not name the transaction.
 async fn transfer(
     rig: &Rig,
     tally: &Tally,
@@ -126,7 +129,7 @@ async fn add(rig: &Rig, id: i32, amount: i64) -> Result<(), sqlx::Error> {
         .map(drop)
 }
 
-/// Every sum that can be read is right.
+/// Asserts that every total that can be read is right. Returns the number of reads.
 async fn read(rig: Arc<Rig>, tally: Arc<Tally>) -> u32 {
     let mut reads = 0;
     while !tally.over.load(Ordering::Relaxed) {
@@ -138,7 +141,7 @@ async fn read(rig: Arc<Rig>, tally: Arc<Tally>) -> u32 {
     reads
 }
 
-/// Where nobody else can end a connection, the pool retires all of them.
+/// Kills connections, or invalidates the pool where connections cannot be killed.
 async fn kill(rig: Arc<Rig>, tally: Arc<Tally>) {
     let (builder, _home) = world::builder();
     let admin = builder.max_size(1).build().unwrap();

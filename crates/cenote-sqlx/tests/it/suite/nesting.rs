@@ -1,8 +1,8 @@
-//! Transactions inside transactions, beside each other, and in other tasks.
+//! Transactions inside transactions, at the same time, and in other tasks.
 
 use std::time::Duration;
 
-use cenote::Scope;
+use cenote::scope::Scope;
 use futures_util::StreamExt;
 use tokio::time::timeout;
 
@@ -48,7 +48,7 @@ async fn an_sql_error_in_a_nested_transaction_spares_the_outer() {
 }
 
 #[tokio::test]
-async fn an_outer_rollback_takes_the_nested_with_it() {
+async fn an_outer_rollback_undoes_nested_transactions() {
     let rig = Rig::new("nested_undone").await;
 
     let outer = rig.db.transaction(async || {
@@ -81,7 +81,7 @@ async fn a_nested_transaction_that_is_dropped_between_statements_spares_the_oute
 }
 
 #[tokio::test]
-async fn a_nested_transaction_that_is_dropped_in_a_statement_never_half_commits() {
+async fn a_nested_transaction_that_is_dropped_in_a_statement_is_undone_as_a_whole() {
     let rig = Rig::new("nested_cut").await;
 
     let outer = rig.db.transaction(async || {
@@ -101,29 +101,16 @@ async fn a_nested_transaction_that_is_dropped_in_a_statement_never_half_commits(
 }
 
 #[tokio::test]
-async fn savepoints_by_hand_nest() {
+async fn a_transaction_of_a_transaction_is_a_savepoint() {
     let rig = Rig::new("savepoints").await;
-    let insert = rig.sql("INSERT INTO {} (id, amount) VALUES (?, 1)");
 
     let mut outer = rig.db.begin().await.unwrap();
-    sqlx::query(insert.clone())
-        .bind(1)
-        .execute(&mut outer)
-        .await
-        .unwrap();
+    rig.insert_on(&mut outer, 1).await.unwrap();
     let mut dropped = outer.begin().await.unwrap();
-    sqlx::query(insert.clone())
-        .bind(2)
-        .execute(&mut dropped)
-        .await
-        .unwrap();
+    rig.insert_on(&mut dropped, 2).await.unwrap();
     drop(dropped);
     let mut kept = outer.begin().await.unwrap();
-    sqlx::query(insert)
-        .bind(3)
-        .execute(&mut kept)
-        .await
-        .unwrap();
+    rig.insert_on(&mut kept, 3).await.unwrap();
     kept.commit().await.unwrap();
     outer.commit().await.unwrap();
 
@@ -132,23 +119,16 @@ async fn savepoints_by_hand_nest() {
 }
 
 #[tokio::test]
-async fn a_transaction_by_hand_inside_an_ambient_one_is_a_savepoint() {
+async fn begin_inside_an_ambient_transaction_is_a_savepoint() {
     let rig = Rig::new("hand_inside").await;
-    let insert = rig.sql("INSERT INTO {} (id, amount) VALUES (?, 1)");
 
     let outer = rig.db.transaction(async || {
         rig.insert(1).await?;
         let mut inner = rig.db.begin().await?;
-        sqlx::query(insert.clone())
-            .bind(2)
-            .execute(&mut inner)
-            .await?;
+        rig.insert_on(&mut inner, 2).await?;
         drop(inner);
         let mut inner = rig.db.begin().await?;
-        sqlx::query(insert.clone())
-            .bind(3)
-            .execute(&mut inner)
-            .await?;
+        rig.insert_on(&mut inner, 3).await?;
         inner.commit().await
     });
 
@@ -158,7 +138,7 @@ async fn a_transaction_by_hand_inside_an_ambient_one_is_a_savepoint() {
 }
 
 #[tokio::test]
-async fn statements_at_the_same_time_take_turns_in_their_transaction() {
+async fn statements_at_the_same_time_wait_for_each_other_in_their_transaction() {
     let rig = Rig::new("turns").await;
 
     let work = rig.db.transaction(async || {
@@ -170,7 +150,11 @@ async fn statements_at_the_same_time_take_turns_in_their_transaction() {
     });
 
     assert!(work.await.is_err());
-    assert_eq!(rig.ids().await, [0_i32; 0], "all of them were in it");
+    assert_eq!(
+        rig.ids().await,
+        [0_i32; 0],
+        "all of them were in the transaction"
+    );
 }
 
 #[tokio::test]
@@ -201,7 +185,7 @@ async fn nested_transactions_at_the_same_time_run_one_after_the_other() {
 }
 
 #[tokio::test]
-async fn transactions_at_the_same_time_in_one_task_are_two() {
+async fn two_transactions_at_the_same_time_in_one_task_are_independent() {
     let rig = Rig::new("beside").await;
 
     let (kept, undone) = tokio::join!(
@@ -217,7 +201,7 @@ async fn transactions_at_the_same_time_in_one_task_are_two() {
 }
 
 #[tokio::test]
-async fn a_stream_kept_open_in_a_transaction_makes_the_next_statement_fail_and_say_why() {
+async fn a_stream_kept_open_in_a_transaction_makes_the_next_statement_fail_with_the_reason() {
     let limit = Duration::from_millis(200);
     let rig = Rig::with("kept_open", |builder| builder.acquire_timeout(limit)).await;
 
@@ -236,7 +220,7 @@ async fn a_stream_kept_open_in_a_transaction_makes_the_next_statement_fail_and_s
 }
 
 #[tokio::test]
-async fn a_spawned_task_is_outside_unless_the_scope_is_handed_over() {
+async fn a_spawned_task_is_outside_unless_it_runs_in_the_scope() {
     let rig = std::sync::Arc::new(Rig::new("handed").await);
 
     let outer = rig.db.transaction(async || {
@@ -253,7 +237,7 @@ async fn a_spawned_task_is_outside_unless_the_scope_is_handed_over() {
     assert_eq!(
         rig.ids().await,
         [0_i32; 0],
-        "it was part of the transaction"
+        "the insert of the task was part of the transaction"
     );
     rig.assert_clean().await;
 }
@@ -264,7 +248,7 @@ async fn nothing_is_written_outside_a_transaction_that_was_lost() {
 
     let work = rig.db.transaction(async || {
         rig.insert(1).await?;
-        let _ = rig.insert(1).await; // taken: on some databases this fails the transaction
+        let _ = rig.insert(1).await; // a duplicate: on some databases this fails the transaction
         let _ = rig.db.transaction(async || rig.insert(2).await).await;
         let _ = rig.insert(3).await;
         Ok::<_, sqlx::Error>(())
@@ -277,13 +261,13 @@ async fn nothing_is_written_outside_a_transaction_that_was_lost() {
 }
 
 #[tokio::test]
-async fn a_connection_that_is_discarded_takes_its_transaction_with_it() {
+async fn a_discarded_connection_loses_its_transaction() {
     let rig = Rig::new("discarded").await;
 
     let work = rig.db.transaction(async || {
         rig.insert(1).await?;
         cenote_sqlx::Lease::discard(rig.db.acquire().await?);
-        assert!(rig.insert(2).await.is_err(), "it would be outside");
+        assert!(rig.insert(2).await.is_err(), "the insert would be outside");
         Ok::<_, sqlx::Error>(())
     });
 
@@ -293,7 +277,7 @@ async fn a_connection_that_is_discarded_takes_its_transaction_with_it() {
 }
 
 #[tokio::test]
-async fn a_stream_that_outlives_a_dropped_transaction_dooms_the_outer() {
+async fn a_stream_that_outlives_a_dropped_transaction_makes_the_outer_fail() {
     let rig = Rig::new("outlives").await;
 
     let outer = rig.db.transaction(async || {
@@ -308,7 +292,10 @@ async fn a_stream_that_outlives_a_dropped_transaction_dooms_the_outer() {
         });
         assert!(timeout(Duration::from_millis(500), inner).await.is_err());
         drop(kept);
-        assert!(rig.insert(3).await.is_err(), "nobody knows what is undone");
+        assert!(
+            rig.insert(3).await.is_err(),
+            "the state of the transaction is unknown"
+        );
         Ok::<_, sqlx::Error>(())
     });
 
@@ -318,7 +305,7 @@ async fn a_stream_that_outlives_a_dropped_transaction_dooms_the_outer() {
 }
 
 #[tokio::test]
-async fn a_transaction_of_another_database_leads_out_of_none() {
+async fn inside_a_transaction_of_another_database_the_outer_one_goes_on() {
     let (rig, other) = (Rig::new("two_outer").await, Rig::new("two_inner").await);
 
     let outer = rig.db.transaction(async || {
@@ -327,13 +314,17 @@ async fn a_transaction_of_another_database_leads_out_of_none() {
             rig.insert(2).await
         });
         inner.await?;
-        assert_eq!(rig.ids().await, [2], "it is seen where it was written");
+        assert_eq!(rig.ids().await, [2], "the row is in the outer transaction");
         Err::<(), _>(sqlx::Error::RowNotFound)
     });
 
     assert!(matches!(outer.await, Err(sqlx::Error::RowNotFound)));
-    assert_eq!(rig.ids().await, [] as [i32; 0], "it went with its own");
-    assert_eq!(other.ids().await, [1], "the other had ended well");
+    assert_eq!(
+        rig.ids().await,
+        [] as [i32; 0],
+        "the outer transaction was rolled back"
+    );
+    assert_eq!(other.ids().await, [1], "the inner one was committed");
     rig.assert_clean().await;
     other.assert_clean().await;
 }

@@ -1,4 +1,4 @@
-//! The handle is a template: what it is built from, and when it opens.
+//! The settings of a handle, and when it opens connections.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use cenote::Config;
 use super::world;
 
 #[tokio::test]
-async fn building_opens_nothing_and_warming_opens_what_is_to_be_there() {
+async fn building_opens_nothing_and_warming_opens_the_minimum() {
     let (builder, _home) = world::builder();
     let db = builder.min_size(3).build().unwrap();
     tokio::task::yield_now().await;
@@ -59,7 +59,7 @@ async fn settings_in_a_file_reach_the_pool() {
 }
 
 #[tokio::test]
-async fn a_setting_of_the_template_reaches_every_connection_old_and_new() {
+async fn a_setting_of_the_builder_is_applied_to_old_and_new_connections() {
     let (builder, _home) = world::builder();
     let builder = builder.max_size(2).acquire_timeout(Duration::from_secs(10));
     let db = builder.setting(world::CHANGE).build().unwrap();
@@ -72,7 +72,7 @@ async fn a_setting_of_the_template_reaches_every_connection_old_and_new() {
                 .await
                 .unwrap();
             assert_eq!(set, 1);
-            // Old ones come back from a reset, or as new ones where there is none.
+            // The session is reset, or closed where there is no reset.
             sqlx::raw_sql(world::UNDO).execute(lease).await.unwrap();
         }
         drop((one, other));

@@ -1,4 +1,4 @@
-//! Which connection a statement meets: as the server sees it, where there is one.
+//! Which connection a statement uses.
 
 use cenote::scope;
 use futures_util::StreamExt;
@@ -6,7 +6,7 @@ use futures_util::StreamExt;
 use super::world;
 use super::{Rig, number};
 
-/// Who runs the statements of `rig`: the server's number of the connection, or the pool's.
+/// Returns the id of the connection on the server, or its number in the pool.
 async fn who(rig: &Rig) -> i64 {
     match world::WHO {
         Some(sql) => number(&rig.db, sql).await.unwrap(),
@@ -18,7 +18,7 @@ async fn who(rig: &Rig) -> i64 {
 }
 
 #[tokio::test]
-async fn all_of_a_transaction_meets_one_connection_while_others_use_the_rest() {
+async fn a_transaction_uses_one_connection_while_others_use_the_rest() {
     let rig = Rig::new("pinned").await;
 
     let work = rig.db.transaction(async || {
@@ -26,9 +26,9 @@ async fn all_of_a_transaction_meets_one_connection_while_others_use_the_rest() {
         for _ in 0..5 {
             let outside = async {
                 let others = [who(&rig).await, who(&rig).await];
-                assert!(!others.contains(&mine), "it is lent to somebody else");
+                assert!(!others.contains(&mine), "the connection was lent twice");
             };
-            let other = cenote::Scope::new();
+            let other = cenote::scope::Scope::new();
             other.run(outside).await;
             assert_eq!(who(&rig).await, mine);
             let nested = rig
@@ -46,20 +46,23 @@ async fn all_of_a_transaction_meets_one_connection_while_others_use_the_rest() {
 }
 
 #[tokio::test]
-async fn a_changed_session_meets_the_statements_of_its_scope_and_no_others() {
+async fn a_changed_session_serves_the_statements_of_its_scope_and_no_others() {
     let rig = Rig::new("pinned_dirty").await;
 
     scope(async {
         rig.run(world::CHANGE).await;
-        assert_eq!(rig.db.pool().status().in_use, 1, "it is kept");
+        assert_eq!(rig.db.pool().status().in_use, 1, "the connection is pinned");
         let mine = who(&rig).await;
         for _ in 0..3 {
-            let other = cenote::Scope::new();
+            let other = cenote::scope::Scope::new();
             assert_ne!(other.run(who(&rig)).await, mine);
             assert_eq!(who(&rig).await, mine);
             assert_eq!(number(&rig.db, world::CHANGED).await.unwrap(), 1);
         }
-        assert!(!rig.db.in_transaction(), "it is no transaction");
+        assert!(
+            !rig.db.in_transaction(),
+            "a changed session is no transaction"
+        );
     })
     .await;
 
@@ -90,10 +93,10 @@ async fn a_stream_keeps_its_connection_and_a_statement_beside_it_gets_another() 
 }
 
 #[tokio::test]
-async fn one_that_thinks_between_statements_holds_nothing() {
-    let rig = Rig::with("thinks", |builder| builder.max_size(1)).await;
+async fn between_statements_a_scope_holds_no_connection() {
+    let rig = Rig::with("between", |builder| builder.max_size(1)).await;
 
-    let (one, other) = (cenote::Scope::new(), cenote::Scope::new());
+    let (one, other) = (cenote::scope::Scope::new(), cenote::scope::Scope::new());
     for id in 0..3 {
         one.run(rig.insert(2 * id)).await.unwrap();
         other.run(rig.insert(2 * id + 1)).await.unwrap();
@@ -103,9 +106,9 @@ async fn one_that_thinks_between_statements_holds_nothing() {
 }
 
 #[tokio::test]
-async fn a_bound_connection_that_was_killed_is_replaced_outside_a_transaction_and_not_inside() {
+async fn a_pinned_connection_that_was_killed_is_replaced_only_outside_a_transaction() {
     let Some(sql) = world::WHO else {
-        // Nobody but its user can end a connection of SQLite: that is how it is lost.
+        // A connection of SQLite cannot be killed, but it can be discarded.
         return discarded().await;
     };
     let rig = Rig::with("killed", |builder| builder.max_size(1)).await;
@@ -121,19 +124,23 @@ async fn a_bound_connection_that_was_killed_is_replaced_outside_a_transaction_an
         let victim = number(&rig.db, sql).await.unwrap();
         kill(victim).await;
         assert!(number(&rig.db, sql).await.is_err());
-        assert_ne!(number(&rig.db, sql).await.unwrap(), victim, "a fresh one");
+        assert_ne!(
+            number(&rig.db, sql).await.unwrap(),
+            victim,
+            "a new connection"
+        );
     })
     .await;
     let lost = rig.db.transaction(async || {
         rig.insert(1).await?;
         kill(number(&rig.db, sql).await?).await;
         for _ in 0..3 {
-            assert!(rig.insert(2).await.is_err(), "the error stands");
+            assert!(rig.insert(2).await.is_err(), "the transaction is lost");
         }
         Ok::<_, sqlx::Error>(())
     });
 
-    assert!(lost.await.is_err(), "there is nothing to commit");
+    assert!(lost.await.is_err(), "a lost transaction was committed");
     assert_eq!(rig.ids().await, [0_i32; 0]);
     rig.assert_clean().await;
 }
@@ -145,7 +152,7 @@ async fn discarded() {
         rig.run(world::CHANGE).await;
         let before = who(&rig).await;
         cenote_sqlx::Lease::discard(rig.db.acquire().await.unwrap());
-        assert_ne!(who(&rig).await, before, "a fresh one");
+        assert_ne!(who(&rig).await, before, "a new connection");
     })
     .await;
 

@@ -1,13 +1,15 @@
-//! `&db` is an executor: all that sqlx does with one.
+//! `&db` as an executor.
+
+use std::sync::Arc;
 
 use futures_util::{StreamExt, TryStreamExt};
-use sqlx::{Acquire, Executor, Row, Statement};
+use sqlx::{Executor, Row, Statement};
 
-use super::world::{self, DB};
+use super::world;
 use super::{Rig, number};
 
 #[tokio::test]
-async fn every_way_to_ask_works() {
+async fn every_method_of_a_query_works() {
     let rig = Rig::new("ways").await;
     let db = &rig.db;
     let insert = rig.sql("INSERT INTO {} (id, amount) VALUES (?, ?)");
@@ -71,49 +73,11 @@ async fn a_statement_is_prepared_and_described_through_the_handle() {
 }
 
 #[tokio::test]
-async fn generic_code_takes_the_handle_a_lease_and_a_transaction() {
-    async fn by_executor<'c>(executor: impl Executor<'c, Database = DB>) -> i64 {
-        sqlx::query_scalar("SELECT 41 + 1")
-            .fetch_one(executor)
-            .await
-            .map(|n: i64| n)
-            .unwrap_or(-1)
-    }
-    async fn by_acquire<'c>(source: impl Acquire<'c, Database = DB>) -> i64 {
-        let mut connection = source.acquire().await.unwrap();
-        by_executor(&mut *connection).await
-    }
-    async fn by_begin<'c>(source: impl Acquire<'c, Database = DB>) -> Result<(), sqlx::Error> {
-        source.begin().await?.commit().await
-    }
-    let rig = Rig::new("generic").await;
-    let expected = by_executor(&rig.db).await;
-
-    let mut lease = rig.db.acquire().await.unwrap();
-    assert_eq!(by_executor(&mut lease).await, expected);
-    assert_eq!(by_executor(&mut *lease).await, expected);
-    assert_eq!(by_acquire(&mut lease).await, expected);
-    by_begin(&mut lease).await.unwrap();
-    drop(lease);
-    let mut transaction = rig.db.begin().await.unwrap();
-    assert_eq!(by_executor(&mut transaction).await, expected);
-    assert_eq!(by_acquire(&mut transaction).await, expected);
-    by_begin(&mut transaction).await.unwrap();
-    transaction.commit().await.unwrap();
-    assert_eq!(by_acquire(&rig.db).await, expected);
-
-    let refused = by_begin(&rig.db).await.unwrap_err().to_string();
-    assert!(refused.contains("Db::begin"), "{refused}");
-    rig.assert_clean().await;
-}
-
-#[tokio::test]
 async fn statements_run_in_spawned_tasks() {
-    let rig = Rig::new("spawned").await;
+    let rig = Arc::new(Rig::new("spawned").await);
     let tasks = (0..20).map(|id| {
-        let db = rig.db.clone();
-        let sql = rig.sql("INSERT INTO {} (id, amount) VALUES (?, 1)");
-        tokio::spawn(async move { sqlx::query(sql).bind(id).execute(&db).await })
+        let rig = rig.clone();
+        tokio::spawn(async move { rig.insert(id).await })
     });
 
     for task in tasks.collect::<Vec<_>>() {
@@ -130,7 +94,7 @@ async fn a_stream_holds_its_connection_until_it_is_dropped() {
     assert_eq!(
         rig.db.pool().status().in_use,
         0,
-        "nothing before the first look"
+        "nothing is acquired before the first row"
     );
 
     assert!(rows.next().await.unwrap().is_ok());
@@ -142,7 +106,7 @@ async fn a_stream_holds_its_connection_until_it_is_dropped() {
 }
 
 #[tokio::test]
-async fn a_lease_for_one_statement_is_labelled_with_its_text() {
+async fn the_lease_of_a_statement_has_its_text_as_label() {
     let rig = Rig::new("label").await;
     let sql = format!("SELECT\n   1 {}", "/* padding */ ".repeat(20));
     let mut rows = sqlx::query(world::sql(&sql)).fetch(&rig.db);
@@ -158,7 +122,7 @@ async fn a_lease_for_one_statement_is_labelled_with_its_text() {
 }
 
 #[tokio::test]
-async fn a_statement_that_fails_poisons_nothing() {
+async fn a_statement_that_fails_closes_no_connection() {
     let rig = Rig::with("fails", |builder| builder.max_size(1)).await;
     rig.insert(1).await.unwrap();
     let opened = rig.db.pool().status().opened;
@@ -172,28 +136,6 @@ async fn a_statement_that_fails_poisons_nothing() {
     assert_eq!(
         rig.db.pool().status().opened,
         opened,
-        "the same connection goes on"
-    );
-}
-
-#[tokio::test]
-async fn who_waits_too_long_learns_what_the_others_run() {
-    let limit = std::time::Duration::from_millis(100);
-    let rig = Rig::with("waits", |builder| {
-        builder.max_size(1).acquire_timeout(limit)
-    })
-    .await;
-    let mut rows = sqlx::query(world::MANY).fetch(&rig.db);
-    assert!(rows.next().await.unwrap().is_ok());
-
-    let error = number(&rig.db, "SELECT 1").await.unwrap_err();
-
-    let shown = error.to_string();
-    assert!(shown.contains("1 of 1 in use"), "{shown}");
-    assert!(cenote_sqlx::pool_error(&error).is_some(), "{error:?}");
-    let held = &rig.db.pool().leases()[0];
-    assert!(
-        held.label.as_deref().unwrap().contains("SELECT"),
-        "{held:?}"
+        "the connection is kept"
     );
 }

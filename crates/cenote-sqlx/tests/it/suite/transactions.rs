@@ -1,8 +1,9 @@
-//! Transactions: how they end, and what is left then.
+//! How transactions end.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use cenote_sqlx::{Isolation, TransactionOptions};
+use cenote_sqlx::TransactionOptions;
 use futures_util::StreamExt;
 use tokio::time::timeout;
 
@@ -10,7 +11,7 @@ use super::world;
 use super::{Rig, number};
 
 #[tokio::test]
-async fn work_that_ends_well_is_committed() {
+async fn work_that_ends_with_ok_is_committed() {
     let rig = Rig::new("commit").await;
 
     let value = rig.db.transaction(async || {
@@ -59,14 +60,14 @@ async fn work_that_ends_with_an_error_is_rolled_back() {
 
 #[tokio::test]
 async fn work_that_panics_is_rolled_back() {
-    let rig = std::sync::Arc::new(Rig::new("panic").await);
+    let rig = Arc::new(Rig::new("panic").await);
     let inner = rig.clone();
 
     let task = tokio::spawn(async move {
         let work = inner.db.transaction(async || {
             inner.insert(1).await?;
             panic!("on purpose");
-            #[expect(unreachable_code, reason = "the closure has a type")]
+            #[expect(unreachable_code, reason = "gives the closure a type")]
             Ok::<_, sqlx::Error>(())
         });
         work.await
@@ -110,8 +111,8 @@ async fn work_that_is_dropped_in_a_statement_is_rolled_back() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_task_that_is_aborted_leaves_nothing_behind() {
-    let rig = std::sync::Arc::new(Rig::new("aborted").await);
+async fn a_task_that_is_aborted_is_rolled_back() {
+    let rig = Arc::new(Rig::new("aborted").await);
     let inner = rig.clone();
     let (tell, inserted) = tokio::sync::oneshot::channel();
     let task = tokio::spawn(async move {
@@ -133,34 +134,22 @@ async fn a_task_that_is_aborted_leaves_nothing_behind() {
 }
 
 #[tokio::test]
-async fn a_transaction_by_hand_is_committed_rolled_back_or_dropped() {
-    let rig = Rig::new("by_hand").await;
-    let insert = rig.sql("INSERT INTO {} (id, amount) VALUES (?, 1)");
+async fn a_transaction_from_begin_is_committed_rolled_back_or_dropped() {
+    let rig = Arc::new(Rig::new("by_hand").await);
 
     let mut kept = rig.db.begin().await.unwrap();
-    sqlx::query(insert.clone())
-        .bind(1)
-        .execute(&mut kept)
-        .await
-        .unwrap();
+    rig.insert_on(&mut kept, 1).await.unwrap();
     kept.commit().await.unwrap();
     let mut undone = rig.db.begin().await.unwrap();
-    sqlx::query(insert.clone())
-        .bind(2)
-        .execute(&mut undone)
-        .await
-        .unwrap();
+    rig.insert_on(&mut undone, 2).await.unwrap();
     undone.rollback().await.unwrap();
     let mut dropped = rig.db.begin().await.unwrap();
-    sqlx::query(insert.clone())
-        .bind(3)
-        .execute(&mut dropped)
-        .await
-        .unwrap();
+    rig.insert_on(&mut dropped, 3).await.unwrap();
     drop(dropped);
     let mut moved = rig.db.begin().await.unwrap();
+    let inserting = rig.clone();
     let elsewhere = tokio::spawn(async move {
-        sqlx::query(insert).bind(4).execute(&mut moved).await?;
+        inserting.insert_on(&mut moved, 4).await?;
         moved.commit().await
     });
     elsewhere.await.unwrap().unwrap();
@@ -187,33 +176,13 @@ async fn a_read_only_transaction_refuses_to_write_and_the_next_may() {
 }
 
 #[tokio::test]
-async fn every_isolation_level_can_be_asked_for() {
-    use Isolation::*;
-    let rig = Rig::new("isolation").await;
-
-    for (id, level) in [ReadUncommitted, ReadCommitted, RepeatableRead, Serializable]
-        .into_iter()
-        .enumerate()
-    {
-        let options = TransactionOptions::new().isolation(level);
-        let work = rig.db.transaction_with(options, async || {
-            rig.insert(i32::try_from(id).unwrap()).await
-        });
-        work.await.unwrap();
-    }
-
-    assert_eq!(rig.ids().await, [0, 1, 2, 3]);
-    rig.assert_clean().await;
-}
-
-#[tokio::test]
-async fn a_commit_after_a_swallowed_error_never_lies() {
+async fn a_commit_after_an_ignored_error_reports_the_truth() {
     let rig = Rig::new("swallowed").await;
     rig.insert(1).await.unwrap();
 
     let work = rig.db.transaction(async || {
         rig.insert(2).await?;
-        let _ = rig.insert(1).await; // taken already
+        let _ = rig.insert(1).await; // a duplicate
         Ok::<_, sqlx::Error>(())
     });
     let committed = work.await.is_ok();
@@ -224,13 +193,13 @@ async fn a_commit_after_a_swallowed_error_never_lies() {
 }
 
 #[tokio::test]
-async fn the_connection_of_a_transaction_can_be_peeked_at() {
+async fn peek_returns_the_connection_of_the_transaction() {
     let rig = Rig::new("peek").await;
     assert!(rig.db.peek().is_none());
 
     let work = rig.db.transaction(async || {
         let acquired = rig.db.pool().status().acquired;
-        let id = cenote_sqlx::Lease::id(&rig.db.peek().expect("it is bound"));
+        let id = cenote_sqlx::Lease::id(&rig.db.peek().expect("the connection is pinned"));
         assert_eq!(cenote_sqlx::Lease::id(&rig.db.acquire().await?), id);
         assert_eq!(rig.db.pool().status().acquired, acquired);
         Ok::<_, sqlx::Error>(())
@@ -241,7 +210,7 @@ async fn the_connection_of_a_transaction_can_be_peeked_at() {
 }
 
 #[tokio::test]
-async fn a_transaction_is_known_by_its_place_and_its_statement() {
+async fn the_lease_of_a_transaction_shows_its_line_and_its_statement() {
     let rig = Rig::new("site").await;
 
     let line = line!() + 1;
@@ -257,7 +226,7 @@ async fn a_transaction_is_known_by_its_place_and_its_statement() {
 }
 
 #[tokio::test]
-async fn a_stream_that_is_dropped_halfway_spares_its_transaction() {
+async fn a_transaction_survives_a_stream_that_is_dropped_halfway() {
     let rig = Rig::new("halfway_inside").await;
 
     let work = rig.db.transaction(async || {

@@ -1,4 +1,5 @@
-//! What the suite needs to know of each database.
+//! The databases that the suite runs on. A test panics if there is no server and none can be
+//! started.
 
 pub(crate) mod mysql;
 pub(crate) mod postgres;
@@ -9,19 +10,19 @@ use std::sync::OnceLock;
 
 use cenote_servers::Found;
 
-/// The address of a real server, which is found once. Nobody there, and none to be had: a loud failure.
+/// Returns the URL of a real server, which is found or started once.
 fn server(found: &'static OnceLock<Found>, find: fn() -> io::Result<Found>) -> &'static str {
     let found = found.get_or_init(|| find().unwrap_or_else(|error| panic!("{error}")));
     found.url()
 }
 
-/// The URL with one more parameter.
+/// Adds a parameter to the URL.
 pub(crate) fn with_parameter(url: &str, parameter: &str) -> String {
     let joint = if url.contains('?') { '&' } else { '?' };
     format!("{url}{joint}{parameter}")
 }
 
-/// `?` as PostgreSQL writes it.
+/// Writes each `?` as `$1`, `$2` and so on, as PostgreSQL expects it.
 pub(crate) fn numbered(sql: &str) -> String {
     let mut parts = sql.split('?');
     let mut numbered = parts.next().unwrap_or_default().to_owned();
@@ -31,7 +32,7 @@ pub(crate) fn numbered(sql: &str) -> String {
     numbered
 }
 
-/// The same server, for somebody else.
+/// Replaces the user of the URL.
 pub(crate) fn as_user(url: &str, user: &str) -> String {
     let (scheme, rest) = url.split_once("://").expect("a URL has a scheme");
     let (_, server) = rest.split_once('@').expect("the URLs of tests name a user");

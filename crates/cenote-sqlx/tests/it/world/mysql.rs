@@ -1,4 +1,4 @@
-//! MySQL and MariaDB.
+//! MySQL and MariaDB for the suite.
 
 use std::sync::OnceLock;
 
@@ -11,10 +11,10 @@ pub(crate) type Db = cenote_sqlx::Db<DB>;
 
 const PLAIN: &str = "ssl-mode=disabled";
 
-/// Nothing to keep.
+/// A server needs no files that live as long as the test.
 pub(crate) type Home = ();
 
-/// In the plain: TLS has tests of its own.
+/// Without TLS, which has tests of its own.
 pub(crate) fn url() -> String {
     static FOUND: OnceLock<Found> = OnceLock::new();
     static URL: OnceLock<String> = OnceLock::new();
@@ -23,7 +23,7 @@ pub(crate) fn url() -> String {
     super::with_parameter(url, PLAIN)
 }
 
-/// A server that was named without a database, or was just started, has none to test in: it gets one.
+/// Creates a database if the URL names none.
 fn with_database(server: &'static str) -> String {
     let (_, address) = server.split_once("://").expect("a URL has a scheme");
     let path = address.split_once('/').map_or("", |(_, path)| path);
@@ -35,7 +35,7 @@ fn with_database(server: &'static str) -> String {
         let sql = "CREATE DATABASE IF NOT EXISTS cenote_test";
         sqlx::query(sql).execute(&mut connection).await.unwrap();
     };
-    // On a thread of its own: this may be called inside a runtime.
+    // On another thread, because the caller may be inside a runtime.
     let runtime = || {
         tokio::runtime::Builder::new_current_thread()
             .enable_all()
@@ -50,24 +50,24 @@ pub(crate) fn builder() -> (Builder<DB>, Home) {
     (Db::mysql(url()), ())
 }
 
-/// With more parameters in its URL.
+/// A builder with more parameters in its URL.
 pub(crate) fn builder_with(parameters: &str) -> (Builder<DB>, Home) {
     (Db::mysql(super::with_parameter(&url(), parameters)), ())
 }
 
-/// A private server, to be stopped, killed or starved.
+/// Starts a private server, which a test may stop, kill or fill.
 pub(crate) fn start(settings: &[Setting<'_>]) -> Server {
     cenote_servers::mariadb::start_with(settings).unwrap()
 }
 
-/// The same server, for sessions that it shows under this mark: their schema, which must be there.
+/// Returns the URL for sessions that the server shows under this mark, which is an existing schema.
 pub(crate) fn marked(url: &str, mark: &str) -> String {
     let (scheme, rest) = url.split_once("://").expect("a URL has a scheme");
     let address = rest.split(['/', '?']).next().unwrap_or_default();
     format!("{scheme}://{address}/{mark}?{PLAIN}")
 }
 
-/// Makes a user `guest` with a password. Whoever owns the server needs none.
+/// Creates a user `guest` with a password. The superuser needs none.
 pub(crate) async fn lock_with_password(_: &Server, admin: &Db) {
     for sql in [
         "CREATE USER guest IDENTIFIED BY 'right'",
@@ -77,7 +77,7 @@ pub(crate) async fn lock_with_password(_: &Server, admin: &Db) {
     }
 }
 
-/// Of that user.
+/// Sets the password of the user `guest`.
 pub(crate) async fn set_password(admin: &Db, password: &str) {
     let sql = format!("SET PASSWORD FOR guest = PASSWORD('{password}')");
     sqlx::raw_sql(super::safe(sql))
@@ -90,39 +90,78 @@ pub(crate) fn sql(text: &str) -> sqlx::SqlStr {
     super::safe(text.to_owned())
 }
 
-/// Runs for this long.
+/// Returns a statement that runs for this long.
 pub(crate) fn slow(seconds: u32) -> String {
     format!("SELECT CAST(SLEEP({seconds}) AS SIGNED)")
 }
 
-/// Many rows.
+/// A query with many rows.
 pub(crate) const MANY: &str = "WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < 900) \
                         SELECT CAST(n.n AS SIGNED) FROM n, (SELECT n FROM n WHERE n < 100) AS m";
-/// Changes the session, how the change is seen, and how it is undone.
+/// Statements that change the session, that read 1 if it is changed, and that undo the change.
 pub(crate) const CHANGE: &str = "SET @changed = 1";
 pub(crate) const CHANGED: &str = "SELECT CAST(COALESCE(@changed, 0) AS SIGNED)";
 pub(crate) const UNDO: &str = "SET @changed = NULL";
-/// Who runs this connection, how it is killed, and what a sum is read as.
+/// Statements for the id of a connection, to kill it, and to read a sum.
 pub(crate) const WHO: Option<&str> = Some("SELECT CAST(CONNECTION_ID() AS SIGNED)");
 pub(crate) const KILL: &str = "KILL {}";
 pub(crate) const SUM: &str = "SELECT CAST(SUM(amount) AS SIGNED) FROM {}";
-/// How many sessions there are under a mark, how many of them run what is slow, and how its schema is dropped.
+/// Queries for the number of sessions with a mark and for those that run a slow statement, and the
+/// statement that drops the schema of the mark.
 pub(crate) const SESSIONS: &str =
     "SELECT count(*) FROM information_schema.processlist WHERE db = '{}'";
 pub(crate) const BUSY: &str =
     "SELECT count(*) FROM information_schema.processlist WHERE db = '{}' AND info LIKE '%SLEEP%'";
 pub(crate) const DROP: &str = "DROP SCHEMA IF EXISTS {}";
-/// Is a migration that fails undone by itself?
+/// Whether a migration that fails is undone.
 pub(crate) const TRANSACTIONAL: bool = false;
-/// Do those who migrate at the same time wait for each other? sqlx asks for a lock without end, which MariaDB answers with none.
+/// Whether migrators at the same time wait for each other. sqlx asks for a lock with an endless
+/// timeout, which MariaDB does not grant.
 pub(crate) const MIGRATION_LOCK: bool = false;
-/// How a transaction is begun by SQL, and what tells the isolation level of the one that runs.
+/// Statements that begin a transaction, and a query for the isolation level of the current one.
 pub(crate) const BEGINS: &[&str] = &["BEGIN", "START TRANSACTION"];
 pub(crate) const LEVEL: Option<&str> = Some(
     "SELECT trx_isolation_level FROM information_schema.innodb_trx WHERE trx_mysql_thread_id = CONNECTION_ID()",
 );
-/// A mark that every server has.
+/// A mark that every server accepts.
 pub(crate) const ANY_MARK: &str = "mysql";
-/// Makes a transaction wait for a lock for a short time only.
+/// Shortens the wait of a transaction for a lock.
 pub(crate) const SHORT_WAIT: &str = "SET innodb_lock_wait_timeout = 1";
 pub(crate) const USUAL_LEVEL: &str = "REPEATABLE READ";
+/// Statements that change the session, each with a query that reads 1 while the change is there.
+pub(crate) const LEFT: &[(&str, &str)] = &[
+    (
+        "SET @left_over = 1",
+        "SELECT CAST(@left_over IS NOT NULL AS SIGNED)",
+    ),
+    (
+        "SELECT 1 INTO @left_over",
+        "SELECT CAST(@left_over IS NOT NULL AS SIGNED)",
+    ),
+    (
+        "SET SESSION sort_buffer_size = 65536",
+        "SELECT CAST(@@sort_buffer_size = 65536 AS SIGNED)",
+    ),
+    (
+        "USE information_schema",
+        "SELECT CAST(DATABASE() = 'information_schema' AS SIGNED)",
+    ),
+    (
+        "SET autocommit = 0",
+        "SELECT CAST(@@autocommit = 0 AS SIGNED)",
+    ),
+    (
+        "EXECUTE IMMEDIATE 'SET @left_over = 1'",
+        "SELECT CAST(@left_over IS NOT NULL AS SIGNED)",
+    ),
+    (
+        "BEGIN NOT ATOMIC SET @left_over = 1; END",
+        "SELECT CAST(@left_over IS NOT NULL AS SIGNED)",
+    ),
+    (
+        "IF 1 THEN SET @left_over = 1; END IF",
+        "SELECT CAST(@left_over IS NOT NULL AS SIGNED)",
+    ),
+];
+/// Whether a changed session is reset, so that its connection is kept.
+pub(crate) const RESETS: bool = false;

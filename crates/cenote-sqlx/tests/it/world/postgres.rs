@@ -1,4 +1,4 @@
-//! PostgreSQL.
+//! PostgreSQL for the suite.
 
 use std::sync::OnceLock;
 
@@ -8,7 +8,7 @@ use cenote_sqlx::Builder;
 pub(crate) type DB = sqlx::Postgres;
 pub(crate) type Db = cenote_sqlx::Db<DB>;
 
-/// Nothing to keep.
+/// A server needs no files that live as long as the test.
 pub(crate) type Home = ();
 
 /// The server that all tests share.
@@ -17,7 +17,7 @@ pub(crate) fn server() -> &'static str {
     super::server(&FOUND, cenote_servers::postgres::find)
 }
 
-/// In the plain: TLS has tests of its own.
+/// Without TLS, which has tests of its own.
 pub(crate) fn url() -> String {
     super::with_parameter(server(), "sslmode=disable")
 }
@@ -26,22 +26,23 @@ pub(crate) fn builder() -> (Builder<DB>, Home) {
     (Db::postgres(url()), ())
 }
 
-/// With more parameters in its URL.
+/// A builder with more parameters in its URL.
 pub(crate) fn builder_with(parameters: &str) -> (Builder<DB>, Home) {
     (Db::postgres(super::with_parameter(&url(), parameters)), ())
 }
 
-/// A private server, to be stopped, killed or starved.
+/// Starts a private server, which a test may stop, kill or fill.
 pub(crate) fn start(settings: &[Setting<'_>]) -> Server {
     cenote_servers::postgres::start_with(settings).unwrap()
 }
 
-/// The same server, for sessions that it shows under this mark.
+/// Returns the URL for sessions that the server shows under this mark.
 pub(crate) fn marked(url: &str, mark: &str) -> String {
     super::with_parameter(url, &format!("application_name={mark}"))
 }
 
-/// Makes a user `guest` with a password, which this server asks for from now on. Whoever owns the server needs none.
+/// Creates a user `guest` with a password, which the server asks for from now on. The superuser
+/// needs none.
 pub(crate) async fn lock_with_password(server: &Server, admin: &Db) {
     let rules = "host all postgres all trust\nhost all all all password\n";
     std::fs::write(server.folder().join("data/pg_hba.conf"), rules).unwrap();
@@ -53,7 +54,7 @@ pub(crate) async fn lock_with_password(server: &Server, admin: &Db) {
     }
 }
 
-/// Of that user.
+/// Sets the password of the user `guest`.
 pub(crate) async fn set_password(admin: &Db, password: &str) {
     let sql = format!("ALTER ROLE guest PASSWORD '{password}'");
     sqlx::raw_sql(super::safe(sql))
@@ -66,37 +67,91 @@ pub(crate) fn sql(text: &str) -> sqlx::SqlStr {
     super::safe(super::numbered(text))
 }
 
-/// Runs for this long.
+/// Returns a statement that runs for this long.
 pub(crate) fn slow(seconds: u32) -> String {
     format!("SELECT pg_sleep({seconds})")
 }
 
-/// Many rows.
+/// A query with many rows.
 pub(crate) const MANY: &str = "SELECT n::bigint FROM generate_series(1, 200000) AS n";
-/// Changes the session, how the change is seen, and how it is undone.
+/// Statements that change the session, that read 1 if it is changed, and that undo the change.
 pub(crate) const CHANGE: &str = "SET cenote.changed = 'yes'";
 pub(crate) const CHANGED: &str =
     "SELECT (coalesce(current_setting('cenote.changed', true), '') = 'yes')::int::bigint";
 pub(crate) const UNDO: &str = "SET cenote.changed = 'no'";
-/// Who runs this connection, how it is killed, and what a sum is read as.
+/// Statements for the id of a connection, to kill it, and to read a sum.
 pub(crate) const WHO: Option<&str> = Some("SELECT pg_backend_pid()::bigint");
 pub(crate) const KILL: &str = "SELECT pg_terminate_backend({})";
 pub(crate) const SUM: &str = "SELECT SUM(amount)::bigint FROM {}";
-/// How many sessions there are under a mark, how many of them run what is slow, and how its schema is dropped.
+/// Queries for the number of sessions with a mark and for those that run a slow statement, and the
+/// statement that drops the schema of the mark.
 pub(crate) const SESSIONS: &str =
     "SELECT count(*) FROM pg_stat_activity WHERE application_name = '{}'";
 pub(crate) const BUSY: &str = "SELECT count(*) FROM pg_stat_activity WHERE application_name = '{}' AND state = 'active' AND query LIKE '%sleep%'";
 pub(crate) const DROP: &str = "DROP SCHEMA IF EXISTS {} CASCADE";
-/// Is a migration that fails undone by itself?
+/// Whether a migration that fails is undone.
 pub(crate) const TRANSACTIONAL: bool = true;
-/// Do those who migrate at the same time wait for each other?
+/// Whether migrators at the same time wait for each other.
 pub(crate) const MIGRATION_LOCK: bool = true;
-/// How a transaction is begun by SQL, and what tells the isolation level of the one that runs.
+/// Statements that begin a transaction, and a query for the isolation level of the current one.
 pub(crate) const BEGINS: &[&str] = &["BEGIN", "START TRANSACTION"];
 pub(crate) const LEVEL: Option<&str> =
     Some("SELECT upper(current_setting('transaction_isolation'))");
-/// A mark that every server has.
+/// A mark that every server accepts.
 pub(crate) const ANY_MARK: &str = "any";
-/// Makes a transaction wait for a lock for a short time only.
+/// Shortens the wait of a transaction for a lock.
 pub(crate) const SHORT_WAIT: &str = "SET LOCAL lock_timeout = '100ms'";
 pub(crate) const USUAL_LEVEL: &str = "READ COMMITTED";
+/// Statements that change the session, each with a query that reads 1 while the change is there.
+pub(crate) const LEFT: &[(&str, &str)] = &[
+    (
+        "SET statement_timeout = 12345",
+        "SELECT count(*) FROM pg_settings WHERE name = 'statement_timeout' AND setting = '12345'",
+    ),
+    (
+        "SELECT set_config('work_mem', '1234kB', false)",
+        "SELECT count(*) FROM pg_settings WHERE name = 'work_mem' AND setting = '1234'",
+    ),
+    (
+        "CREATE TEMP TABLE left_over (a int)",
+        "SELECT count(*) FROM pg_class WHERE relname = 'left_over'",
+    ),
+    (
+        "SELECT pg_advisory_lock(815)",
+        "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND pid = pg_backend_pid()",
+    ),
+    (
+        "LISTEN left_over",
+        "SELECT count(*) FROM pg_listening_channels()",
+    ),
+    (
+        "PREPARE left_over AS SELECT 1",
+        "SELECT count(*) FROM pg_prepared_statements WHERE name = 'left_over'",
+    ),
+    (
+        "BEGIN; DECLARE left_over CURSOR WITH HOLD FOR SELECT 1; COMMIT",
+        "SELECT count(*) FROM pg_cursors WHERE name = 'left_over'",
+    ),
+    (
+        "SET search_path = pg_catalog",
+        "SELECT count(*) FROM pg_settings WHERE name = 'search_path' AND setting = 'pg_catalog'",
+    ),
+    (
+        "SET ROLE pg_monitor",
+        "SELECT (current_user = 'pg_monitor')::int::bigint",
+    ),
+    (
+        "SET SESSION AUTHORIZATION pg_monitor",
+        "SELECT (session_user = 'pg_monitor')::int::bigint",
+    ),
+    (
+        "START TRANSACTION; SET LOCAL work_mem = '1235kB'",
+        "SELECT count(*) FROM pg_settings WHERE name = 'work_mem' AND setting = '1235'",
+    ),
+    (
+        "START TRANSACTION READ ONLY",
+        "SELECT count(*) FROM pg_settings WHERE name = 'transaction_read_only' AND setting = 'on'",
+    ),
+];
+/// Whether a changed session is reset, so that its connection is kept.
+pub(crate) const RESETS: bool = true;

@@ -7,13 +7,14 @@ use axum::extract::{Path, State};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use cenote_sqlx::transactional;
-use cenote_tower::{Problem, ProblemLayer, ScopeLayer};
+use cenote_tower::{Problem, ScopeLayer};
 use http::StatusCode;
 use tower::Layer;
 
 use super::Rig;
 use super::saturation::assert_busy;
 use crate::client::serve;
+use crate::reports::reporting;
 
 type Order = Path<(i32, u16)>;
 
@@ -38,7 +39,7 @@ async fn by_error(
     Ok(StatusCode::from_u16(status).unwrap())
 }
 
-/// A row that no commit can take.
+/// Inserts a row that violates a deferred constraint, so that the commit fails.
 #[transactional(rig.db)]
 async fn orphan(State(rig): State<Rig>) -> Response {
     let orphan = "INSERT INTO {}_child (id) VALUES (7)";
@@ -64,12 +65,10 @@ async fn an_exhausted_pool_is_a_503_in_problem_json() {
         builder.max_size(1).acquire_timeout(Duration::from_secs(2))
     })
     .await;
-    let (tell, told) = std::sync::mpsc::channel();
-    let problems = ProblemLayer::new()
-        .retry_after(Duration::from_secs(7))
-        .on_problem(move |problem| tell.send(problem.clone()).unwrap());
+    let (problems, told) = reporting();
+    let problems = problems.retry_after(Duration::from_secs(7));
     let inside = serve(routes(&rig).layer(problems.clone())).await;
-    // Here the empty answers have a length already when the layer sees them.
+    // Here the empty responses have a `content-length` before the layer sees them.
     let around = Router::new().fallback_service(problems.layer(routes(&rig)));
     let around = serve(around).await;
     let held = rig.db.acquire().await.unwrap();
@@ -89,17 +88,15 @@ async fn an_exhausted_pool_is_a_503_in_problem_json() {
         assert_eq!(status(id + 9, 409).await, 409);
         assert_eq!(rig.rows().await, i64::from(id));
     }
-    assert!(told.try_recv().is_err(), "nothing more to tell");
+    assert!(told.try_recv().is_err(), "there was a second report");
     rig.until_whole().await;
 }
 
 #[tokio::test]
-async fn a_commit_that_fails_is_a_500_in_problem_json_and_the_log_knows_why() {
+async fn a_commit_that_fails_is_a_500_in_problem_json_with_the_cause_in_the_report() {
     let rig = Rig::new("attribute_orphan").await;
-    let (tell, told) = std::sync::mpsc::channel();
-    let problems = ProblemLayer::new()
-        .on_problem(move |problem| tell.send(problem.report().to_owned()).unwrap());
-    // Told once, also where two such layers are stacked.
+    let (problems, told) = reporting();
+    // Two layers, so that a second report would show.
     let server = serve(routes(&rig).layer(problems.clone()).layer(problems)).await;
 
     let answer = server.get("/orphan").await;
@@ -108,8 +105,9 @@ async fn a_commit_that_fails_is_a_500_in_problem_json_and_the_log_knows_why() {
     assert_eq!(answer.headers["content-type"], "application/problem+json");
     assert!(!answer.headers.contains_key("retry-after"));
     assert!(answer.body.contains("could not be served"), "{answer:?}");
-    let report = told.try_recv().unwrap();
-    assert!(report.to_lowercase().contains("foreign key"), "{report}");
+    let problem = told.try_recv().unwrap();
+    let report = problem.report().to_lowercase();
+    assert!(report.contains("foreign key"), "{report}");
     assert!(told.try_recv().is_err());
     rig.until_whole().await;
 }

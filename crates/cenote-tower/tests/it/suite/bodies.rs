@@ -1,4 +1,4 @@
-//! Bodies that are still being read when the handler is done.
+//! Bodies that are read after the handler has ended.
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::response::Response;
 use axum::routing::get;
-use cenote_tower::{Problem, ProblemLayer, ScopeLayer, TransactionalLayer};
+use cenote_tower::{Problem, ScopeLayer, TransactionalLayer};
 use futures_util::{Stream, StreamExt, stream};
 use http_body_util::BodyExt;
 use tokio::sync::mpsc;
@@ -16,6 +16,7 @@ use tokio::sync::mpsc;
 use super::Rig;
 use super::world;
 use crate::client::{Server, serve, until};
+use crate::reports::reporting;
 
 async fn streaming(rig: &Rig) -> Server {
     let routes = Router::new()
@@ -25,12 +26,12 @@ async fn streaming(rig: &Rig) -> Server {
     serve(routes.layer(ScopeLayer::new())).await
 }
 
-/// Many rows, in a stream that holds its connection.
+/// Responds with many rows, in a stream that holds its connection.
 async fn many(State(rig): State<Rig>) -> Body {
     Body::from_stream(lines(rig))
 }
 
-/// The rows are read in the body itself, which the layer polls in the scope.
+/// Reads the rows in the body itself, which the layer polls in the scope.
 fn lines(rig: Rig) -> impl Stream<Item = Result<String, Infallible>> {
     let (send, receive) = mpsc::channel(1);
     let reading = async move {
@@ -48,7 +49,7 @@ fn lines(rig: Rig) -> impl Stream<Item = Result<String, Infallible>> {
     stream::select(received, nothing)
 }
 
-/// A changed session, and a body that asks for it again and again, a step each time the gate is opened.
+/// Changes the session. Each part of the body reads the session after the gate was opened once.
 async fn paged(State(rig): State<Rig>) -> Result<Response, Problem> {
     rig.run(world::CHANGE).await?;
     let pages = stream::unfold((rig, 0), async |(rig, page)| {
@@ -90,25 +91,29 @@ async fn a_streaming_body_that_is_dropped_gives_its_connection_back() {
 }
 
 #[tokio::test]
-async fn the_scope_goes_on_with_the_body() {
+async fn a_streaming_body_is_read_in_the_scope_of_its_request() {
     let rig = Rig::with("goes_on", |builder| builder.max_size(2)).await;
     let server = streaming(&rig).await;
     let body = server.open("/paged").await.unwrap().into_body();
 
     rig.until_at_gate(1).await;
-    assert_eq!(rig.db.pool().status().in_use, 1, "it rests in the scope");
+    assert_eq!(
+        rig.db.pool().status().in_use,
+        1,
+        "the connection is pinned in the scope"
+    );
     rig.gate.add_permits(3);
     let text = body.collect().await.unwrap().to_bytes();
 
     assert_eq!(
         text, "111",
-        "every page was read in the session that the handler changed"
+        "every part was read in the session that the handler changed"
     );
     rig.until_whole().await;
 }
 
 #[tokio::test]
-async fn a_client_that_hangs_up_in_the_body_ends_the_scope() {
+async fn a_client_that_disconnects_during_the_body_ends_the_scope() {
     let rig = Rig::with("hung_up", |builder| builder.max_size(2)).await;
     let server = streaming(&rig).await;
     let body = server.open("/paged").await.unwrap().into_body();
@@ -145,7 +150,7 @@ async fn a_body_is_read_after_the_commit() {
 }
 
 #[tokio::test]
-async fn rows_of_the_transaction_that_are_moved_into_the_body_fail_loudly() {
+async fn rows_of_the_transaction_in_the_body_make_the_request_fail() {
     let rig = Rig::with("moved_rows", |builder| {
         builder.max_size(2).acquire_timeout(Duration::from_secs(2))
     })
@@ -158,16 +163,15 @@ async fn rows_of_the_transaction_that_are_moved_into_the_body_fail_loudly() {
     let routes = Router::new()
         .route("/", get(handler))
         .with_state(rig.clone());
-    let (tell, told) = std::sync::mpsc::channel();
-    let problems = ProblemLayer::new()
-        .on_problem(move |problem| tell.send(problem.report().to_owned()).unwrap());
+    let (problems, told) = reporting();
     let layer = TransactionalLayer::new(rig.db.clone());
     let server = serve(routes.layer(layer).layer(problems)).await;
 
     let answer = server.get("/").await;
 
     assert_eq!(answer.status, 500);
-    let report = told.try_recv().unwrap();
+    let problem = told.try_recv().unwrap();
+    let report = problem.report();
     assert!(report.contains("end that use first"), "{report}");
     rig.until_whole().await;
 }

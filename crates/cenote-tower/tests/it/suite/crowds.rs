@@ -1,4 +1,4 @@
-//! Many clients at once.
+//! Many clients at the same time.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -15,7 +15,7 @@ use super::world;
 use crate::client::{get_on, serve, until};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn two_hundred_clients_that_hang_up_leave_the_pool_whole_and_no_transaction_open() {
+async fn two_hundred_clients_that_disconnect_leave_no_transaction_open() {
     const CLIENTS: usize = 200;
     let rig = Rig::with("hang_up", |builder| builder.max_size(10)).await;
     let (watcher, _home) = world::builder("cenote_watcher");
@@ -36,12 +36,12 @@ async fn two_hundred_clients_that_hang_up_leave_the_pool_whole_and_no_transactio
         for nth in 0..CLIENTS {
             clients.push(server.send(&format!("/insert_and_wait/{nth}")).await);
         }
-        // As many as can be are in their transaction, the others in line.
+        // Some requests are in their transaction, the others wait for a connection.
         until("all are inside", || inside() == CLIENTS).await;
         rig.until_at_gate(at_gate + world::WRITERS).await;
         assert_eq!(open().await, world::OPEN_WRITERS);
         drop(clients);
-        until("nobody is inside", || inside() == 0).await;
+        until("no request is inside", || inside() == 0).await;
         rig.until_whole().await;
         assert_eq!(open().await, 0);
     }
@@ -51,7 +51,7 @@ async fn two_hundred_clients_that_hang_up_leave_the_pool_whole_and_no_transactio
     assert_eq!(rig.rows().await, 1);
 }
 
-/// A request that is counted while it is inside, whatever ends it.
+/// Counts a request until it has ended in any way.
 struct Inside(Arc<AtomicUsize>);
 
 impl Drop for Inside {
@@ -81,7 +81,8 @@ async fn two_thousand_requests_in_flight_are_served_by_ten_connections() {
     let server = serve(routes.layer(ScopeLayer::new())).await;
     let mut clients = Vec::new();
     for id in 0..CLIENTS {
-        let stream = server.connect().await; // one by one, for the line at the listener is short
+        // One by one, because the backlog of the listener is short.
+        let stream = server.connect().await;
         let path = format!("/crowd/{id}");
         clients.push(tokio::spawn(async move { get_on(stream, &path).await }));
     }
@@ -98,7 +99,7 @@ async fn two_thousand_requests_in_flight_are_served_by_ten_connections() {
     rig.until_whole().await;
 }
 
-/// All are in flight before the first of them asks the database.
+/// Waits at the gate before it uses the database, so that all requests are in flight.
 async fn crowd(State(rig): State<Rig>, Path(id): Path<i64>) -> Result<String, Problem> {
     rig.wait_at_gate().await;
     let sql = format!("SELECT count(*) + {id} FROM {{}}");

@@ -1,4 +1,4 @@
-//! `Tx`: a handler that says by its signature that it runs in a transaction.
+//! The extractor `Tx`.
 
 use axum::Router;
 use axum::extract::{Path, Request, State};
@@ -12,7 +12,7 @@ use super::Rig;
 use super::world::DB;
 use crate::client::serve;
 
-/// The row goes in by way of `rig.db`, which is part of the transaction all the same.
+/// Inserts a row through `rig.db`, which is part of the transaction too.
 async fn insert(
     State(rig): State<Rig>,
     Path((id, status)): Path<(i32, u16)>,
@@ -36,7 +36,7 @@ fn routes(rig: &Rig) -> Router {
 async fn a_transaction_on_demand_begins_with_its_extractor() {
     let rig = Rig::new("on_demand").await;
     let layer = TransactionalLayer::new(rig.db.clone()).on_demand();
-    // With and without a scope on either side.
+    // Without a scope layer, with one outside, and with one inside.
     let apps = [
         routes(&rig).layer(layer.clone()),
         routes(&rig).layer(layer.clone()).layer(ScopeLayer::new()),
@@ -51,7 +51,7 @@ async fn a_transaction_on_demand_begins_with_its_extractor() {
         assert_eq!(
             rig.db.pool().status().acquired,
             acquired,
-            "nothing was needed"
+            "nothing was acquired"
         );
 
         assert_eq!(server.get(&format!("/tx/{nth}/200")).await.status, 200);
@@ -62,7 +62,7 @@ async fn a_transaction_on_demand_begins_with_its_extractor() {
 }
 
 #[tokio::test]
-async fn the_extractor_takes_part_in_a_transaction_that_is_there() {
+async fn the_extractor_takes_part_in_a_transaction_that_has_begun() {
     let rig = Rig::new("is_there").await;
     let layer = TransactionalLayer::new(rig.db.clone());
     let server = serve(routes(&rig).layer(layer)).await;
@@ -74,7 +74,7 @@ async fn the_extractor_takes_part_in_a_transaction_that_is_there() {
 }
 
 #[tokio::test]
-async fn without_its_layer_it_is_a_500_that_names_the_layer() {
+async fn without_its_layer_the_extractor_is_a_500_that_names_the_layer() {
     let rig = Rig::new("no_layer").await;
     let server = serve(routes(&rig).layer(ScopeLayer::new())).await;
 
@@ -88,7 +88,7 @@ async fn without_its_layer_it_is_a_500_that_names_the_layer() {
 }
 
 #[tokio::test]
-async fn in_another_task_than_its_layer_it_refuses_to_run_outside() {
+async fn in_another_task_than_its_layer_the_extractor_is_a_500() {
     let rig = Rig::new("elsewhere").await;
     let layer = TransactionalLayer::new(rig.db.clone()).on_demand();
     let server = serve(routes(&rig).layer(from_fn(spawn)).layer(layer)).await;
@@ -111,9 +111,9 @@ async fn a_transaction_on_demand_that_cannot_begin_is_a_503() {
     let layer = TransactionalLayer::new(rig.db.clone()).on_demand();
     let server = serve(routes(&rig).layer(layer)).await;
 
-    rig.db.pool().deactivate();
+    rig.db.pool().breaker().trip();
     assert_eq!(server.get("/tx/1/200").await.status, 503);
-    rig.db.pool().activate();
+    rig.db.pool().breaker().reset();
 
     assert_eq!(server.get("/tx/1/200").await.status, 200);
     rig.until_whole().await;

@@ -1,4 +1,4 @@
-//! What poisons a connection, and what does not.
+//! Which faults close a connection, and which do not.
 
 use std::sync::atomic::Ordering;
 
@@ -32,7 +32,7 @@ async fn a_request_that_touches_no_database_acquires_nothing() {
 }
 
 #[tokio::test]
-async fn errors_of_handlers_and_statements_do_not_poison() {
+async fn errors_of_handlers_and_statements_close_no_connection() {
     let rig = Rig::with("innocent", |builder| builder.max_size(1)).await;
     let routes = rig
         .routes()
@@ -44,14 +44,14 @@ async fn errors_of_handlers_and_statements_do_not_poison() {
         assert_eq!(
             server.get(&format!("/insert/{nth}/200")).await.status,
             500,
-            "twice"
+            "a duplicate key"
         );
         assert_eq!(server.get("/insert/x/422").await.status, 400);
         assert_eq!(server.get("/syntax").await.status, 500);
     }
 
     let status = rig.db.pool().status();
-    assert_eq!((status.opened, status.closed.total()), (1, 0), "{status:?}");
+    assert_eq!((status.opened, status.closes.total()), (1, 0), "{status:?}");
 }
 
 async fn syntax(State(rig): State<Rig>) -> Result<&'static str, Problem> {
@@ -75,7 +75,7 @@ async fn a_buggy_handler_cannot_shrink_the_pool() {
     assert_eq!(server.get("/rows").await.body, "0");
 }
 
-/// Begins a transaction by hand, changes the session, and panics with a lease in its hands.
+/// Begins a transaction by SQL, changes the session, and panics while it holds a lease.
 async fn buggy(State(rig): State<Rig>) -> &'static str {
     rig.run("BEGIN").await.unwrap();
     rig.insert(1).await.unwrap();
@@ -109,7 +109,7 @@ async fn a_request_that_is_cut_off_gives_back_what_its_scope_held() {
     assert_eq!(rig.rows().await, 0);
 }
 
-/// Leaves it to the scope to end what it began.
+/// Never ends the transaction that it begins.
 async fn begin_and_wait(State(rig): State<Rig>) -> Result<&'static str, Problem> {
     rig.run("BEGIN").await?;
     rig.insert(1).await?;
@@ -119,7 +119,7 @@ async fn begin_and_wait(State(rig): State<Rig>) -> Result<&'static str, Problem>
 }
 
 #[tokio::test]
-async fn a_session_that_was_changed_is_met_again_in_the_same_request_only() {
+async fn a_changed_session_stays_with_its_request() {
     let rig = Rig::with("changed", |builder| builder.max_size(2)).await;
     let changing = |State(rig): State<Rig>| async move {
         rig.run(world::CHANGE).await?;

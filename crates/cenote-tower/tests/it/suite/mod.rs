@@ -1,4 +1,4 @@
-//! What must hold on every database.
+//! Tests that run on every database.
 
 mod attribute;
 mod bodies;
@@ -22,8 +22,8 @@ use tokio::sync::Semaphore;
 use super::world::{self, DB, Db, Home};
 use crate::client::until;
 
-/// A database with a table of its own (`id`), a table whose rows must have one there by the time of the commit (`child`), and a gate that
-/// handlers can be made to wait at.
+/// A database for one test. It has a table with the column `id`, a table `child` whose rows must
+/// refer to the first one at the commit, and a gate that handlers wait at.
 #[derive(Clone)]
 struct Rig {
     db: Db,
@@ -34,12 +34,12 @@ struct Rig {
 }
 
 impl Rig {
-    /// `name` is the table's, and of one test only.
+    /// Creates the table `name`, which no other test may use.
     async fn new(name: &str) -> Self {
         Self::with(name, |builder| builder).await
     }
 
-    async fn with(name: &str, dress: impl FnOnce(Builder<DB>) -> Builder<DB>) -> Self {
+    async fn with(name: &str, customize: impl FnOnce(Builder<DB>) -> Builder<DB>) -> Self {
         let table = format!("cenote_{}_{name}", world_number());
         let (builder, home) = world::builder(&table);
         let builder = builder
@@ -47,7 +47,7 @@ impl Rig {
             .acquire_timeout(Duration::from_secs(30))
             .clean_timeout(Duration::from_secs(30));
         let rig = Self {
-            db: dress(builder).build().unwrap(),
+            db: customize(builder).build().unwrap(),
             table: table.into(),
             gate: Arc::new(Semaphore::new(0)),
             at_gate: Arc::default(),
@@ -67,7 +67,7 @@ impl Rig {
         rig
     }
 
-    /// The statement, with the table's name for `{}`.
+    /// Returns the statement with the table's name for `{}`.
     fn sql(&self, text: &str) -> sqlx::SqlStr {
         let text = text.replace("{}", &self.table);
         sqlx::SqlSafeStr::into_sql_str(sqlx::AssertSqlSafe(text))
@@ -92,7 +92,7 @@ impl Rig {
         self.number("SELECT count(*) FROM {}").await.unwrap()
     }
 
-    /// Waits at the gate until it is opened for one more.
+    /// Waits until the gate is opened for one more handler.
     async fn wait_at_gate(&self) {
         self.at_gate.fetch_add(1, Ordering::SeqCst);
         self.gate.acquire().await.unwrap().forget();
@@ -100,19 +100,19 @@ impl Rig {
 
     async fn until_at_gate(&self, count: usize) {
         let seen = || self.at_gate.load(Ordering::SeqCst) >= count;
-        until("so many are at the gate", seen).await;
+        until("the handlers are at the gate", seen).await;
     }
 
     async fn until_home(&self) {
-        until("everything is home", || {
+        until("all connections are back", || {
             let status = self.db.pool().status();
             status.in_use + status.cleaning + status.waiting + status.checking == 0
         })
         .await;
     }
 
-    /// Waits until nothing is out, and proves that nothing is lost: every connection can be had, none has a transaction open or a changed
-    /// session, and the table can be written to.
+    /// Waits until all connections are back. Asserts that every connection can be acquired, that
+    /// none has an open transaction or a changed session, and that the table can be written to.
     async fn until_whole(&self) {
         self.until_home().await;
         assert_eq!(self.number(world::OPEN).await.unwrap(), 0);
@@ -129,7 +129,7 @@ impl Rig {
         self.run("DELETE FROM {} WHERE id = -1").await.unwrap();
     }
 
-    /// Routes that know nothing of transactions.
+    /// Routes whose handlers use no transaction of their own.
     fn routes(&self) -> Router {
         Router::new()
             .route("/plain", get(|| async { "hello" }))
@@ -177,7 +177,7 @@ async fn insert_and_panic(State(rig): State<Rig>, Path(id): Path<i32>) -> &'stat
     panic!("a handler with a bug");
 }
 
-/// An error value: the second insert breaks the key.
+/// Fails: the second insert violates the key.
 async fn insert_and_fail(
     State(rig): State<Rig>,
     Path(id): Path<i32>,
@@ -187,14 +187,15 @@ async fn insert_and_fail(
     Ok("never")
 }
 
-/// A row that no commit can take.
+/// Inserts a row that violates a deferred constraint, so that the commit fails.
 async fn orphan(State(rig): State<Rig>, Path(id): Path<i32>) -> Result<&'static str, Problem> {
     rig.run(&format!("INSERT INTO {{}}_child (id) VALUES ({id})"))
         .await?;
     Ok("this must not be sent")
 }
 
-/// So that two copies of this repository can be tested at the same time on one server.
+/// A part of table names. Two copies of this repository have different ones, so that both can be
+/// tested on one server at the same time.
 fn world_number() -> u16 {
     let place = env!("CARGO_MANIFEST_DIR").bytes();
     place.fold(7, |number, byte| {

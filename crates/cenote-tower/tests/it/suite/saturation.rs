@@ -1,4 +1,4 @@
-//! A pool that has nothing to lend.
+//! Responses of a pool that has nothing to lend.
 
 use std::time::Duration;
 
@@ -7,8 +7,9 @@ use tower::{Layer, ServiceExt, service_fn};
 
 use super::Rig;
 use crate::client::{Answer, serve};
+use crate::reports::reporting;
 
-/// All that a client is told.
+/// The whole body of such a response.
 const BUSY: &str = r#"{"type":"about:blank","title":"Service Unavailable","status":503,"detail":"the service is busy, try again later"}"#;
 
 pub(super) fn assert_busy(answer: &Answer, after: &str) {
@@ -24,10 +25,8 @@ async fn a_saturated_pool_is_a_503_while_others_are_served() {
         builder.max_size(2).acquire_timeout(Duration::from_secs(2))
     })
     .await;
-    let (tell, told) = std::sync::mpsc::channel();
-    let problems = ProblemLayer::new()
-        .retry_after(Duration::from_millis(2500))
-        .on_problem(move |problem| tell.send(problem.clone()).unwrap());
+    let (problems, told) = reporting();
+    let problems = problems.retry_after(Duration::from_millis(2500));
     let server = serve(rig.routes().layer(ScopeLayer::new()).layer(problems)).await;
     let holders = [server.send("/hold").await, server.send("/hold").await];
     rig.until_at_gate(2).await;
@@ -43,7 +42,10 @@ async fn a_saturated_pool_is_a_503_while_others_are_served() {
     assert_eq!(problem.holders()[0].count, 2);
     let report = problem.report();
     assert!(report.contains("2 of 2 in use"), "{report}");
-    assert!(report.contains("suite/mod.rs"), "who holds them: {report}");
+    assert!(
+        report.contains("suite/mod.rs"),
+        "the holders are missing: {report}"
+    );
 }
 
 #[tokio::test]
@@ -52,9 +54,7 @@ async fn a_transaction_that_finds_no_connection_is_a_503() {
         builder.max_size(1).acquire_timeout(Duration::from_secs(2))
     })
     .await;
-    let (tell, told) = std::sync::mpsc::channel();
-    let problems = ProblemLayer::new()
-        .on_problem(move |problem| tell.send(problem.report().to_owned()).unwrap());
+    let (problems, told) = reporting();
     let layer = TransactionalLayer::new(rig.db.clone());
     let server = serve(rig.routes().layer(layer).layer(problems)).await;
     let held = rig.db.acquire().await.unwrap();
@@ -63,11 +63,12 @@ async fn a_transaction_that_finds_no_connection_is_a_503() {
 
     drop(held);
     assert_eq!(server.get("/insert/1/200").await.status, 200);
-    assert!(told.try_recv().unwrap().contains("was not begun"));
+    let problem = told.try_recv().unwrap();
+    assert!(problem.report().contains("was not begun"));
 }
 
 #[tokio::test]
-async fn a_breaker_says_when_to_come_back_and_a_full_line_is_a_503_too() {
+async fn a_full_queue_and_a_tripped_breaker_are_a_503() {
     let rig = Rig::with("breaker", |builder| {
         builder.max_size(1).pool(|pool| pool.max_waiters(0))
     })
@@ -77,19 +78,17 @@ async fn a_breaker_says_when_to_come_back_and_a_full_line_is_a_503_too() {
     let held = rig.db.acquire().await.unwrap();
     assert_busy(&server.get("/rows").await, "1");
     drop(held);
-    rig.db.pool().deactivate();
+    rig.db.pool().breaker().trip();
     assert_busy(&server.get("/rows").await, "1");
-    rig.db.pool().activate();
+    rig.db.pool().breaker().reset();
 
     assert_eq!(server.get("/rows").await.status, 200);
 }
 
 #[tokio::test]
-async fn a_closed_pool_is_not_a_matter_of_waiting() {
+async fn a_closed_pool_is_a_500_without_retry_after() {
     let rig = Rig::new("closed").await;
-    let (tell, told) = std::sync::mpsc::channel();
-    let problems = ProblemLayer::new()
-        .on_problem(move |problem| tell.send(problem.report().to_owned()).unwrap());
+    let (problems, told) = reporting();
     let server = serve(rig.routes().layer(problems)).await;
     rig.db.pool().close();
 
@@ -98,12 +97,12 @@ async fn a_closed_pool_is_not_a_matter_of_waiting() {
     assert_eq!(answer.status, 500);
     assert!(!answer.headers.contains_key("retry-after"));
     assert!(!answer.body.contains("closed"), "{}", answer.body);
-    let report = told.try_recv().unwrap();
-    assert!(report.contains("closed"), "{report}");
+    let problem = told.try_recv().unwrap();
+    assert!(problem.report().contains("closed"), "{problem:?}");
 }
 
 #[tokio::test]
-async fn an_error_of_sqlx_in_a_box_is_a_503_and_others_pass() {
+async fn a_boxed_pool_error_of_sqlx_is_a_503_and_other_errors_pass() {
     type BoxError = Box<dyn std::error::Error + Send + Sync>;
     let rig = Rig::with("boxed", |builder| builder.max_size(1)).await;
     let service = ProblemLayer::new().layer(service_fn(|sql: &'static str| {
@@ -114,9 +113,9 @@ async fn an_error_of_sqlx_in_a_box_is_a_503_and_others_pass() {
         }
     }));
 
-    rig.db.pool().deactivate();
+    rig.db.pool().breaker().trip();
     let busy = service.clone().oneshot("SELECT count(*) FROM {}").await;
-    rig.db.pool().activate();
+    rig.db.pool().breaker().reset();
     let wrong = service.oneshot("SELEKT").await;
 
     assert_eq!(busy.unwrap().status(), 503);

@@ -8,13 +8,14 @@ use axum::extract::{Path, Request, State};
 use axum::middleware::{Next, from_fn};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use cenote_tower::{Problem, ProblemLayer, ScopeLayer, Text, TransactionalLayer};
+use cenote_tower::{Problem, ScopeLayer, Text, TransactionalLayer};
 use futures_util::FutureExt;
 use http::StatusCode;
 use tower::{Layer, ServiceExt, service_fn};
 
 use super::Rig;
 use crate::client::{Server, serve, until};
+use crate::reports::reporting;
 
 async fn transactional(rig: &Rig) -> Server {
     let layer = TransactionalLayer::new(rig.db.clone());
@@ -36,7 +37,7 @@ async fn a_good_status_commits_and_an_error_status_rolls_back() {
 }
 
 #[tokio::test]
-async fn an_error_value_rolls_back_and_is_the_answer() {
+async fn an_error_of_the_handler_rolls_back_and_is_the_response() {
     let rig = Rig::new("by_value").await;
     let server = transactional(&rig).await;
 
@@ -49,7 +50,7 @@ async fn an_error_value_rolls_back_and_is_the_answer() {
 }
 
 #[tokio::test]
-async fn an_error_of_the_service_rolls_back_and_passes_untouched() {
+async fn an_error_of_the_service_rolls_back_and_passes_unchanged() {
     let rig = Rig::new("by_service").await;
     let layer = TransactionalLayer::new(rig.db.clone());
     let inside = rig.clone();
@@ -68,7 +69,7 @@ async fn an_error_of_the_service_rolls_back_and_passes_untouched() {
 }
 
 #[tokio::test]
-async fn which_statuses_roll_back_can_be_said() {
+async fn the_statuses_that_roll_back_can_be_set() {
     let rig = Rig::new("said").await;
     let layer = TransactionalLayer::new(rig.db.clone())
         .rolls_back_if(|status| status.is_server_error() || status == StatusCode::CREATED);
@@ -82,16 +83,16 @@ async fn which_statuses_roll_back_can_be_said() {
 }
 
 #[tokio::test]
-async fn nobody_sees_the_work_before_the_commit() {
+async fn other_connections_see_nothing_before_the_commit() {
     let rig = Rig::new("unseen").await;
     let server = transactional(&rig).await;
     let at_work = server.send("/insert_and_wait/1").await;
     rig.until_at_gate(1).await;
 
-    assert_eq!(rig.rows().await, 0, "it is not committed");
+    assert_eq!(rig.rows().await, 0, "the row is visible before the commit");
     rig.gate.add_permits(1);
     let pool = rig.db.pool();
-    until("the handler is done", || pool.status().in_use == 0).await;
+    until("the request has ended", || pool.status().in_use == 0).await;
 
     assert_eq!(rig.rows().await, 1);
     drop(at_work);
@@ -100,12 +101,9 @@ async fn nobody_sees_the_work_before_the_commit() {
 #[tokio::test]
 async fn a_commit_that_fails_is_a_500_without_the_body() {
     let rig = Rig::new("commit_fails").await;
-    let (tell, told) = std::sync::mpsc::channel();
-    let log = ProblemLayer::new().on_problem(move |problem| {
-        tell.send(problem.report().to_owned()).unwrap();
-    });
+    let (problems, told) = reporting();
     let layer = TransactionalLayer::new(rig.db.clone());
-    let server = serve(rig.routes().layer(layer).layer(log)).await;
+    let server = serve(rig.routes().layer(layer).layer(problems)).await;
 
     let answer = server.get("/orphan/7").await;
 
@@ -116,7 +114,8 @@ async fn a_commit_that_fails_is_a_500_without_the_body() {
         !answer.body.to_lowercase().contains("foreign"),
         "{answer:?}"
     );
-    let report = told.try_recv().unwrap();
+    let problem = told.try_recv().unwrap();
+    let report = problem.report();
     assert!(report.contains("was not committed"), "{report}");
     assert!(report.to_lowercase().contains("foreign key"), "{report}");
     assert_eq!(
@@ -127,7 +126,7 @@ async fn a_commit_that_fails_is_a_500_without_the_body() {
 }
 
 #[tokio::test]
-async fn a_panic_rolls_back_whether_somebody_catches_it_or_not() {
+async fn a_panic_rolls_back_whether_it_is_caught_or_not() {
     let rig = Rig::new("panics").await;
     let layer = TransactionalLayer::new(rig.db.clone());
     let routes = rig.routes().layer(layer).layer(ScopeLayer::new());
@@ -143,7 +142,7 @@ async fn a_panic_rolls_back_whether_somebody_catches_it_or_not() {
     rig.until_home().await;
     let status = rig.db.pool().status();
     assert_eq!(
-        status.closed.total(),
+        status.closes.total(),
         0,
         "no connection was lost: {status:?}"
     );
@@ -173,7 +172,7 @@ async fn a_timeout_rolls_back() {
     assert_eq!(rig.rows().await, 0);
 }
 
-/// A limit that a slow machine reaches before the gate, now and then.
+/// A time limit. On a busy machine a request may reach it before the gate.
 pub(super) async fn limit(request: Request, next: Next) -> Response {
     let run = tokio::time::timeout(Duration::from_millis(100), next.run(request));
     let in_time = run.await;
@@ -181,7 +180,7 @@ pub(super) async fn limit(request: Request, next: Next) -> Response {
 }
 
 #[tokio::test]
-async fn a_client_that_hangs_up_rolls_back() {
+async fn a_client_that_disconnects_rolls_back() {
     let rig = Rig::new("hangs_up").await;
     let server = transactional(&rig).await;
     let client = server.send("/insert_and_wait/1").await;
@@ -205,7 +204,7 @@ async fn a_read_only_transaction_refuses_to_write() {
 }
 
 #[tokio::test]
-async fn two_databases_in_one_request_are_two_transactions() {
+async fn two_databases_in_one_request_have_two_transactions() {
     let (left, right) = (Rig::new("left").await, Rig::new("right").await);
     let insert = |State((left, right)): State<(Rig, Rig)>, Path((id, status))| async move {
         assert!(left.db.in_transaction() && right.db.in_transaction());
@@ -229,7 +228,7 @@ async fn two_databases_in_one_request_are_two_transactions() {
 }
 
 #[tokio::test]
-async fn a_scope_layer_inside_of_the_transaction_does_not_lead_out_of_it() {
+async fn a_scope_layer_inside_of_the_transaction_stays_in_it() {
     let rig = Rig::new("inside_out").await;
     let layer = TransactionalLayer::new(rig.db.clone());
     let server = serve(rig.routes().layer(ScopeLayer::new()).layer(layer)).await;

@@ -1,4 +1,4 @@
-//! What the suite needs to know of each database.
+//! The databases that the suite runs on.
 
 pub(crate) mod postgres;
 pub(crate) mod sqlite;

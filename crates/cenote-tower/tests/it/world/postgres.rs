@@ -1,4 +1,4 @@
-//! PostgreSQL.
+//! PostgreSQL. A test panics if there is no server and none can be started.
 
 use std::sync::OnceLock;
 
@@ -8,10 +8,10 @@ use cenote_sqlx::Builder;
 pub(crate) type DB = sqlx::Postgres;
 pub(crate) type Db = cenote_sqlx::Db<DB>;
 
-/// Nothing to keep.
+/// A server needs no files that live as long as the test.
 pub(crate) type Home = ();
 
-/// The connections of one test go by its name.
+/// `name` is the application name of the connections of one test.
 pub(crate) fn builder(name: &str) -> (Builder<DB>, Home) {
     static FOUND: OnceLock<Found> = OnceLock::new();
     let find = || cenote_servers::postgres::find().unwrap_or_else(|error| panic!("{error}"));
@@ -21,16 +21,16 @@ pub(crate) fn builder(name: &str) -> (Builder<DB>, Home) {
     (Db::postgres(url), ())
 }
 
-/// Many rows.
+/// A query with many rows.
 pub(crate) const MANY: &str = "SELECT n::bigint FROM generate_series(1, 100000) AS n";
-/// Changes the session, and how the change is seen.
+/// Statements that change the session, and that read 1 if it is changed.
 pub(crate) const CHANGE: &str = "SET cenote.changed = 'yes'";
 pub(crate) const CHANGED: &str =
     "SELECT (coalesce(current_setting('cenote.changed', true), '') = 'yes')::int::bigint";
-/// How many of ten connections can be in a transaction that has written.
+/// The number of transactions on ten connections that can write at the same time.
 pub(crate) const WRITERS: usize = 10;
-/// How many transactions are open by the server's own word, in connections of the name `{}`.
+/// Counts the open transactions of the application `{}` on the server.
 pub(crate) const OPEN: &str = "SELECT count(*) FROM pg_stat_activity \
      WHERE application_name = '{}' AND xact_start IS NOT NULL AND pid <> pg_backend_pid()";
-/// How many it says there are then.
+/// The count of [`OPEN`] while [`WRITERS`] transactions are open.
 pub(crate) const OPEN_WRITERS: i64 = 10;

@@ -1,11 +1,11 @@
-//! SQLite, in files that vanish with their test.
+//! SQLite, in a temporary file for each test.
 
 use cenote_sqlx::Builder;
 
 pub(crate) type DB = sqlx::Sqlite;
 pub(crate) type Db = cenote_sqlx::Db<DB>;
 
-/// The folder of the file.
+/// The folder of the database file, which is removed when it is dropped.
 pub(crate) type Home = tempfile::TempDir;
 
 pub(crate) fn builder(name: &str) -> (Builder<DB>, Home) {
@@ -15,15 +15,15 @@ pub(crate) fn builder(name: &str) -> (Builder<DB>, Home) {
     (Db::sqlite(url), home)
 }
 
-/// Many rows.
+/// A query with many rows.
 pub(crate) const MANY: &str =
     "WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n LIMIT 100000) SELECT n FROM n";
-/// Changes the session, and how the change is seen.
+/// Statements that change the session, and that read 1 if it is changed.
 pub(crate) const CHANGE: &str = "CREATE TEMP TABLE changed (a INTEGER)";
 pub(crate) const CHANGED: &str = "SELECT count(*) FROM sqlite_temp_master";
-/// How many of ten connections can be in a transaction that has written.
+/// The number of transactions on ten connections that can write at the same time.
 pub(crate) const WRITERS: usize = 1;
-/// Nobody knows how many transactions are open but the pool.
+/// SQLite cannot count the open transactions of other connections.
 pub(crate) const OPEN: &str = "SELECT 0";
-/// How many it says there are then.
+/// The count of [`OPEN`] while [`WRITERS`] transactions are open.
 pub(crate) const OPEN_WRITERS: i64 = 0;

@@ -1,16 +1,17 @@
-//! The end of a program: what must hold when all have gone home.
+//! The end of a program: the checks after all threads have ended.
 
 use std::mem;
 use std::task::Waker;
 
-use super::super::{Answer, Grant, HELD_UP_AFTER, Work};
+use super::super::{Answer, HELD_UP_AFTER, Job};
 use super::waiter::End;
-use super::world::{Outside, Token, World, asker};
+use super::world::{Outside, Token, World, asker, begun};
 use crate::breaker::BreakerState;
-use crate::moment::Moment;
+use crate::time::Moment;
 
 impl World {
-    /// Every wait has ended and is counted, the resource is in one place, and the next waiters are served.
+    /// Every wait has ended and is counted, the resource is in one place, and the next waiters are
+    /// served.
     pub(super) fn end(&self) {
         let now = self.later() + HELD_UP_AFTER;
         self.end_lease(now);
@@ -34,17 +35,18 @@ impl World {
         }
         self.close(now);
         self.do_work(now);
-        let Outside { minted, buried, .. } = *self.outside();
-        assert_eq!(minted, buried, "a resource is lost");
+        let Outside { opened, closed, .. } = *self.outside();
+        assert_eq!(opened, closed, "a resource is lost");
     }
 
-    /// The next waiters, in the seats and with the mailboxes of those before, hear nothing that was meant for others.
+    /// The next waiters have the seats and the mailboxes of earlier ones, and must not find mail
+    /// that was meant for those.
     fn serve_next(&self, now: Moment) {
         self.set_breaker(BreakerState::Active, now);
         let grant = self.acquire(now);
         let places = [(); 3].map(|()| match self.ask(now) {
             Answer::Wait { mailbox, .. } => mailbox,
-            answer => panic!("everything is out: {answer:?}"),
+            answer => panic!("it was to wait: {answer:?}"),
         });
         for mailbox in &places {
             let stale = mailbox.take();
@@ -64,12 +66,13 @@ impl World {
 
     fn ask(&self, now: Moment) -> Answer<Token> {
         let mut waker = Some(Waker::noop().clone());
+        let begun = begun(now, Moment::NEVER);
         self.enter(now, |ledger, orders| {
-            ledger.request(asker(), &mut waker, Moment::NEVER, None, now, orders)
+            ledger.request(&asker(), &mut waker, &begun, now, orders)
         })
     }
 
-    pub(super) fn acquire(&self, now: Moment) -> Grant<Token> {
+    pub(super) fn acquire(&self, now: Moment) -> Token {
         let answer = self.ask(now);
         self.do_work(now);
         self.held();
@@ -79,23 +82,26 @@ impl World {
                 Some(Ok(grant)) => grant,
                 mail => panic!("it was to be served: {mail:?}"),
             },
-            Answer::Refused(refusal) => panic!("{refusal:?}"),
+            answer => panic!("it was to be served: {answer:?}"),
         }
     }
 
-    /// Does all that is owed.
+    /// Does all owed work.
     fn do_work(&self, now: Moment) {
         while let Some(work) = self.enter(now, |ledger, _| ledger.next_work()) {
-            match work {
-                Work::Open { slot } => {
+            let slot = work.slot;
+            match work.job {
+                Job::Open => {
                     self.outside().opening = Some(slot);
                     self.opened(now);
                 }
-                Work::Close { slot, .. } => {
-                    self.outside().buried += 1;
-                    self.enter(now, |ledger, orders| *orders = ledger.closed(slot, now));
+                Job::Close { .. } => {
+                    self.outside().closed += 1;
+                    self.enter(now, |ledger, orders| {
+                        ledger.closed(slot, false, now, orders)
+                    });
                 }
-                work => panic!("{work:?} is owed"),
+                Job::Vet { .. } | Job::Clean { .. } => panic!("{work:?} is owed"),
             }
         }
     }

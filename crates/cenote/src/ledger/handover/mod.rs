@@ -1,13 +1,15 @@
-//! The hand-over as a small model: a waiter, a giver, a refuser, the alarm and a waiter that leaves, in every order of their steps.
+//! An exhaustive model of the hand-over: waiters that stay or leave, a lease that ends, an open, a
+//! close, the breaker and the alarm, in every order of their steps.
 //!
-//! The ledger and the mailboxes are the real ones, behind the lock of the model. Each program has a pool of one resource and two or three
-//! threads, each of which makes one or two calls. So the number of orders is finite, and all of them are played. After every step the world
-//! checks that no outcome and no wake-up is lost (`world.rs`), and at the end that the resource is in one place, and that the next waiters
-//! hear nothing stale.
+//! The ledger and the mailboxes are the real ones, behind the lock of the model. Each program has a
+//! pool of one resource and two to four threads, each of which makes one or two calls. So the
+//! number of orders is finite, and all of them are played. After every step the world checks that
+//! no outcome and no wake-up is lost (`world.rs`). At the end it checks that the resource is in one
+//! place, and that the next waiters find no mail of earlier ones (`ending.rs`).
 
 mod ending;
-mod order;
 mod programs;
+mod schedule;
 mod waiter;
 mod world;
 
@@ -18,28 +20,29 @@ use std::{fmt, thread as std_thread};
 use shuttle::thread;
 
 use crate::breaker::BreakerState;
-use order::exhaust;
+use schedule::exhaust;
 use waiter::Script;
 use world::World;
 
-/// What a thread does that does not wait.
+/// The act of a thread that does not wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Act {
-    /// The lease ends.
+    /// The lease ends before the deadlines.
     Give,
-    /// It ends when the deadlines have passed.
+    /// The lease ends after the deadlines.
     GiveLate,
     Open,
     FailOpen,
     Close,
     Trip,
     TripAndClose,
-    /// The breaker trips, and is mended at once.
-    TripAndMend,
-    /// The alarm goes off when the deadlines have passed.
+    /// The breaker trips, and is reset at once.
+    TripAndReset,
+    /// The alarm goes off after the deadlines.
     Alarm,
-    /// The alarm lets the waiters look: their wakers are spent.
+    /// The alarm wakes the waiters, so that they look again.
     Look,
+    /// The waiters are woken to do owed work.
     Help,
 }
 
@@ -58,7 +61,7 @@ impl Act {
                 world.set_breaker(BreakerState::Inactive, early);
                 world.close(early);
             }
-            TripAndMend => {
+            TripAndReset => {
                 world.set_breaker(BreakerState::Inactive, early);
                 world.set_breaker(BreakerState::Active, early);
             }
@@ -116,8 +119,8 @@ impl Program {
     }
 }
 
-/// Plays them, on all cores, and says how many orders there are.
-fn play(what: &str, programs: Vec<Program>) {
+/// Plays programs on all cores, and prints how many orders they have.
+fn play(title: &str, programs: Vec<Program>) {
     static IN_ALL: AtomicUsize = AtomicUsize::new(0);
     let count = programs.len();
     let orders = AtomicUsize::new(0);
@@ -137,7 +140,7 @@ fn play(what: &str, programs: Vec<Program>) {
     });
     let orders = orders.into_inner();
     let in_all = IN_ALL.fetch_add(orders, Ordering::Relaxed) + orders;
-    println!("{orders:>9} orders of {count} programs: {what}; {in_all} in all so far");
+    println!("{orders:>9} orders of {count} programs: {title}; {in_all} in all so far");
 }
 
 impl fmt::Display for Program {

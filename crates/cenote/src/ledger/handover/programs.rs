@@ -1,9 +1,10 @@
-//! The programs: every pair of a waiter and another thread, and every triple that is worth it.
+//! The programs: every kind of waiter against every other act, alone and in company.
 
 use std::env;
 
 use super::Act::{
-    self, Alarm, Close, FailOpen, Give, GiveLate, Help, Look, Open, Trip, TripAndClose, TripAndMend,
+    self, Alarm, Close, FailOpen, Give, GiveLate, Help, Look, Open, Trip, TripAndClose,
+    TripAndReset,
 };
 use super::waiter::{Script, With};
 use super::{Program, play};
@@ -40,7 +41,7 @@ const NEWCOMER: Script = Script {
     ..PATIENT
 };
 
-/// The same with a deadline.
+/// The same script with a deadline.
 const fn hurried(script: Script) -> Script {
     Script {
         hurries: true,
@@ -48,7 +49,7 @@ const fn hurried(script: Script) -> Script {
     }
 }
 
-/// The same, polled when its deadline has passed.
+/// The same script with a deadline, and polls after it.
 const fn late(script: Script) -> Script {
     Script {
         late: true,
@@ -85,7 +86,7 @@ fn two<const N: usize, const M: usize>(
     pairs.collect()
 }
 
-/// These waiters with each of these acts.
+/// One program for each of these groups of waiters with each of these groups of acts.
 fn programs(waiters: &[Vec<Script>], acts: &[&[Act]]) -> Vec<Program> {
     let programs = waiters.iter().flat_map(|waiters| {
         acts.iter().map(|acts| Program {
@@ -97,7 +98,7 @@ fn programs(waiters: &[Vec<Script>], acts: &[&[Act]]) -> Vec<Program> {
 }
 
 #[test]
-fn a_waiter_and_another_thread_lose_nothing_in_every_order() {
+fn a_waiter_and_another_thread_lose_nothing_in_any_order() {
     const ENDS: [&[Act]; 7] = [
         &[Give],
         &[Open],
@@ -105,7 +106,7 @@ fn a_waiter_and_another_thread_lose_nothing_in_every_order() {
         &[Close],
         &[Trip],
         &[TripAndClose],
-        &[TripAndMend],
+        &[TripAndReset],
     ];
     const SPENDS: [&[Act]; 2] = [&[Look], &[Help]];
     const IN_TIME: [&[Act]; 5] = [&[Give], &[GiveLate], &[Close], &[Trip], &[Alarm]];
@@ -118,12 +119,12 @@ fn a_waiter_and_another_thread_lose_nothing_in_every_order() {
 }
 
 #[test]
-fn a_waiter_and_two_other_threads_lose_nothing_in_every_order() {
+fn a_waiter_and_two_other_threads_lose_nothing_in_any_order() {
     const ENDS: [&[Act]; 15] = [
         &[Give, Close],
         &[Give, Trip],
         &[Give, TripAndClose],
-        &[Give, TripAndMend],
+        &[Give, TripAndReset],
         &[Give, Look],
         &[Give, Help],
         &[Open, Close],
@@ -139,7 +140,7 @@ fn a_waiter_and_two_other_threads_lose_nothing_in_every_order() {
     const FOR_NEWCOMERS: [&[Act]; 4] = [
         &[Give, Close],
         &[Give, Trip],
-        &[Give, TripAndMend],
+        &[Give, TripAndReset],
         &[Give, Help],
     ];
     const IN_TIME: [&[Act]; 10] = [
@@ -151,7 +152,7 @@ fn a_waiter_and_two_other_threads_lose_nothing_in_every_order() {
         &[FailOpen, Alarm],
         &[Close, Alarm],
         &[Trip, Alarm],
-        &[TripAndMend, Alarm],
+        &[TripAndReset, Alarm],
         &[Help, Alarm],
     ];
 
@@ -163,7 +164,7 @@ fn a_waiter_and_two_other_threads_lose_nothing_in_every_order() {
 }
 
 #[test]
-fn two_waiters_and_another_thread_lose_nothing_in_every_order() {
+fn two_waiters_and_another_thread_lose_nothing_in_any_order() {
     const ENDS: [&[Act]; 4] = [&[Give], &[Open], &[Close], &[Trip]];
     const IN_TIME: [&[Act]; 3] = [&[Give], &[GiveLate], &[Alarm]];
     let patient = two(PATIENTS, [PATIENT, MOVED, LEAVES, NEWCOMER]);
@@ -177,13 +178,13 @@ fn two_waiters_and_another_thread_lose_nothing_in_every_order() {
     play("two waiters and another thread", triples);
 }
 
-/// Most of these are part of the long form only.
+/// Most of these programs are part of the long form only.
 #[test]
-fn two_waiters_and_two_other_threads_lose_nothing_in_every_order() {
+fn two_waiters_and_two_other_threads_lose_nothing_in_any_order() {
     const ENDS: [&[Act]; 4] = [
         &[Give, Close],
         &[Give, Trip],
-        &[Give, TripAndMend],
+        &[Give, TripAndReset],
         &[Close, Help],
     ];
     const IN_TIME: [&[Act]; 2] = [&[Give, Alarm], &[GiveLate, Alarm]];

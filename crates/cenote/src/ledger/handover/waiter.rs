@@ -1,4 +1,5 @@
-//! A waiter of a program: the loop of an acquire's poll, and a bell that only the waker of its last poll can ring.
+//! A waiter of a program: the loop of an acquire's poll, and a signal that only the waker of its
+//! last poll can set.
 
 use std::fmt;
 use std::future::poll_fn;
@@ -7,34 +8,35 @@ use std::task::{Poll, Wake, Waker};
 
 use shuttle::future::block_on;
 
-use super::super::{Mail, MailboxRef, Refusal, Ticket};
-use super::order::{Step, about_to};
+use super::super::{Mail, MailboxRef, Ticket};
+use super::schedule::{Step, about_to};
 use super::world::{Token, World};
-use crate::moment::Moment;
+use crate::error::AcquireError;
+use crate::time::Moment;
 
-/// What a waiter does between its place in the queue and its outcome.
+/// The behaviour of a waiter between its request and its outcome.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Script {
     /// It has a deadline.
     pub(super) hurries: bool,
-    /// It is polled, although it was not woken.
+    /// The wakers of its polls before any wake-up.
     pub(super) polls: &'static [With],
-    /// Its polls after a wake-up.
+    /// The waker of its polls after a wake-up.
     pub(super) woken: With,
     /// It is dropped, and does not wait for its outcome.
     pub(super) leaves: bool,
-    /// Its polls come when its deadline has passed.
+    /// Its polls come after its deadline.
     pub(super) late: bool,
-    /// It joins while the others act.
+    /// It asks while the other threads act, and not before.
     pub(super) newcomer: bool,
 }
 
 /// The waker of a poll.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum With {
-    /// That of the poll before.
+    /// The waker of the poll before.
     Same,
-    /// Another. The ones before wake nothing any more.
+    /// Another waker. Those of earlier polls wake nothing any more.
     Fresh,
 }
 
@@ -69,33 +71,34 @@ pub(super) enum End {
 }
 
 impl End {
-    pub(super) fn of<F>(refusal: &Refusal<F>) -> Self {
-        match refusal {
-            Refusal::Closed => Self::Closed,
-            Refusal::Unavailable(_) => Self::Unavailable,
-            Refusal::Open(_) => Self::OpenFailed,
-            Refusal::TimedOut(_) => Self::TimedOut,
-            Refusal::Rejected { .. } | Refusal::Nested { .. } => {
-                panic!("nothing here rejects a waiter")
-            }
+    pub(super) fn of<E>(error: &AcquireError<E>) -> Self {
+        match error {
+            AcquireError::Closed { .. } => Self::Closed,
+            AcquireError::Unavailable(_) => Self::Unavailable,
+            AcquireError::Open { .. } => Self::OpenFailed,
+            AcquireError::TimedOut(_) => Self::TimedOut,
+            AcquireError::Rejected { .. }
+            | AcquireError::Nested { .. }
+            | AcquireError::BlockingInRuntime { .. } => panic!("no program leads to this error"),
         }
     }
 }
 
-/// A waiter, as it is known to itself and to the world. None of the facts is held over a switch.
+/// A waiter, as its thread and the world know it. The lock of the facts is never held over a switch
+/// to another thread.
 pub(super) struct Waiter {
     pub(super) deadline: Moment,
-    bell: Arc<Bell>,
+    signal: Arc<Signal>,
     facts: Mutex<Facts>,
 }
 
 struct Facts {
-    /// Until the wait has ended, as in an acquire.
+    /// Present until the wait has ended, as in an acquire.
     place: Option<(Ticket, MailboxRef<Token>)>,
-    /// Inside of a poll it needs no wake-up.
+    /// During a poll it needs no wake-up.
     is_polled: bool,
     waker: Waker,
-    /// Refusals that were decided while it waited.
+    /// The errors that were decided while it waited.
     due: Vec<End>,
     has_grant: bool,
     end: Option<End>,
@@ -103,18 +106,18 @@ struct Facts {
 
 impl Waiter {
     pub(super) fn new(deadline: Moment) -> Arc<Self> {
-        let bell = Arc::new(Bell::default());
+        let signal = Arc::new(Signal::default());
         Arc::new(Self {
             deadline,
             facts: Mutex::new(Facts {
                 place: None,
                 is_polled: true,
-                waker: bell.waker(),
+                waker: signal.waker(),
                 due: Vec::new(),
                 has_grant: false,
                 end: None,
             }),
-            bell,
+            signal,
         })
     }
 
@@ -140,8 +143,8 @@ impl Waiter {
         Some((place.0, Arc::clone(&place.1)))
     }
 
-    pub(super) fn is_rung(&self) -> bool {
-        self.bell.inside().rung
+    pub(super) fn is_woken(&self) -> bool {
+        self.signal.state().is_set
     }
 
     /// Returns whether it had no grant before.
@@ -149,11 +152,11 @@ impl Waiter {
         !std::mem::replace(&mut self.facts().has_grant, true)
     }
 
-    /// This refusal was decided, under the ledger's lock.
-    pub(super) fn may_hear(&self, refusal: End) {
+    /// The wait may end like this from now on. Under the ledger's lock.
+    pub(super) fn may_end(&self, end: End) {
         let mut facts = self.facts();
-        if facts.end.is_none() && !facts.due.contains(&refusal) {
-            facts.due.push(refusal);
+        if facts.end.is_none() && !facts.due.contains(&end) {
+            facts.due.push(end);
         }
     }
 
@@ -161,7 +164,7 @@ impl Waiter {
         self.facts().end
     }
 
-    /// Waits to the end.
+    /// Follows the script until the wait has ended.
     pub(super) fn run(&self, world: &World, script: &Script) {
         let now = if script.late {
             world.late()
@@ -177,18 +180,18 @@ impl Waiter {
             return self.leave(world, now);
         }
         loop {
-            self.bell.wait();
+            self.signal.wait();
             if let Some(mail) = self.poll(script.woken, world, now) {
                 return self.settle(mail, world, now);
             }
         }
     }
 
-    /// As `Waiting::poll`.
+    /// Does as the shell's `Waiting::poll`.
     fn poll(&self, with: With, world: &World, now: Moment) -> Option<Mail<Token>> {
         let waker = match with {
             With::Same => self.waker(),
-            With::Fresh => self.bell.fresh(),
+            With::Fresh => self.signal.fresh_waker(),
         };
         let (ticket, mailbox) = {
             let mut facts = self.facts();
@@ -197,7 +200,7 @@ impl Waiter {
             let place = facts.place.as_ref().expect("bug: a wait ends once");
             (place.0, Arc::clone(&place.1))
         };
-        self.bell.inside().rung = false;
+        self.signal.state().is_set = false;
         for _ in 0..2 {
             about_to(Step::Look);
             let mail = mailbox.take();
@@ -223,83 +226,82 @@ impl Waiter {
                 self.ended(End::Served);
                 world.use_and_give_back(grant, now);
             }
-            Err(refusal) => self.ended(End::of(&refusal)),
+            Err(error) => self.ended(End::of(&error)),
         }
     }
 
-    /// The wait is over, and its place is forgotten.
     pub(super) fn ended(&self, end: End) {
         let mut facts = self.facts();
-        let is_true = matches!(end, End::Served | End::Left) || facts.due.contains(&end);
-        assert!(is_true, "{end:?}, and only {:?} was decided", facts.due);
+        let is_due = matches!(end, End::Served | End::Left) || facts.due.contains(&end);
+        assert!(is_due, "{end:?}, and only {:?} was decided", facts.due);
         facts.end = Some(end);
         facts.place = None;
     }
 
-    /// It is dropped.
+    /// The waiter is dropped.
     fn leave(&self, world: &World, now: Moment) {
         let place = self.facts().place.take();
         let (ticket, mailbox) = place.expect("bug: a wait ends once");
         world.enter(now, |ledger, orders| {
-            *orders = ledger.withdraw(ticket, &mailbox, now);
+            ledger.withdraw(ticket, &mailbox, now, orders);
         });
         self.ended(End::Left);
     }
 }
 
-/// Rung by the waker of the last poll. The ones before ring in vain.
+/// Set by the waker of the last poll. The wakers of earlier polls do nothing.
 #[derive(Default)]
-struct Bell(Mutex<Inside>);
+struct Signal(Mutex<SignalState>);
 
 #[derive(Default)]
-struct Inside {
-    rung: bool,
-    /// How many wakers there were before this one.
+struct SignalState {
+    is_set: bool,
+    /// How many wakers there were before the last one.
     wakers: usize,
     sleeper: Option<Waker>,
 }
 
-impl Bell {
-    fn inside(&self) -> MutexGuard<'_, Inside> {
+impl Signal {
+    fn state(&self) -> MutexGuard<'_, SignalState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn waker(self: &Arc<Self>) -> Waker {
-        Waker::from(Arc::new(Rope {
-            bell: Arc::clone(self),
-            number: self.inside().wakers,
+        Waker::from(Arc::new(SignalWaker {
+            signal: Arc::clone(self),
+            number: self.state().wakers,
         }))
     }
 
-    fn fresh(self: &Arc<Self>) -> Waker {
-        self.inside().wakers += 1;
+    fn fresh_waker(self: &Arc<Self>) -> Waker {
+        self.state().wakers += 1;
         self.waker()
     }
 
-    /// A bell that is never rung is a deadlock, and shuttle says so.
+    /// Sleeps until the signal is set. If that never happens, shuttle reports a deadlock.
     fn wait(&self) {
         block_on(poll_fn(|context| {
-            let mut inside = self.inside();
-            if inside.rung {
+            let mut state = self.state();
+            if state.is_set {
                 return Poll::Ready(());
             }
-            inside.sleeper = Some(context.waker().clone());
+            state.sleeper = Some(context.waker().clone());
             Poll::Pending
         }));
     }
 }
 
-struct Rope {
-    bell: Arc<Bell>,
+struct SignalWaker {
+    signal: Arc<Signal>,
     number: usize,
 }
 
-impl Wake for Rope {
+impl Wake for SignalWaker {
     fn wake(self: Arc<Self>) {
-        let mut inside = self.bell.inside();
-        if inside.wakers == self.number {
-            inside.rung = true;
-            if let Some(sleeper) = inside.sleeper.take() {
+        let mut state = self.signal.state();
+        if state.wakers == self.number {
+            state.is_set = true;
+            if let Some(sleeper) = state.sleeper.take() {
                 sleeper.wake();
             }
         }

@@ -1,4 +1,5 @@
-//! The world of a program: a real ledger of a pool of one behind its lock, what is outside of it, and the check after every step.
+//! The world of a program: the real ledger of a pool of one resource behind a lock, the state
+//! outside the ledger, and the check after every step.
 
 use std::panic::Location;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,26 +9,34 @@ use std::time::Duration;
 use shuttle::thread;
 
 use super::super::{
-    Answer, Asker, Condition, Grant, HELD_UP_AFTER, Ledger, Manner, Orders, Resource, SlotNo, Work,
+    Answer, Asker, Begun, Condition, HELD_UP_AFTER, Job, Ledger, Manner, Many, Orders, Resource,
+    SlotNo, Work,
 };
-use super::order::{Step, about_to, quietly};
+use super::schedule::{Step, about_to, quietly};
 use super::waiter::{End, Script, Waiter};
 use crate::breaker::BreakerState;
 use crate::config::{Config, Limits, OnOpenError};
-use crate::moment::Moment;
-use crate::sync::Mutex as Lock;
+use crate::error::{Cause, OpenError};
+use crate::rt::sync::Mutex as Lock;
+use crate::time::Moment;
 
-/// The time of a waiter that hurries.
+/// How long a waiter with a deadline waits.
 const LIMIT: Duration = Duration::from_millis(10);
 
-/// The resource: it exists once, and cannot be copied.
+/// The resource. It cannot be copied.
 #[derive(Debug)]
-pub(super) struct Token;
+pub(super) struct Token(SlotNo);
 
 impl Resource for Token {
-    type Failure = &'static str;
+    type Error = &'static str;
 
     fn opened(&mut self, _: SlotNo, _: u64) {}
+
+    fn lent(&mut self, _: u64, _: bool) {}
+
+    fn slot(&self) -> SlotNo {
+        self.0
+    }
 }
 
 pub(super) struct World {
@@ -36,24 +45,24 @@ pub(super) struct World {
     outside: Mutex<Outside>,
 }
 
-/// What the ledger does not have. Not held over a switch.
+/// The state outside the ledger. Its lock is never held over a switch to another thread.
 #[derive(Default)]
 pub(super) struct Outside {
     pub(super) waiters: Vec<Arc<Waiter>>,
-    /// Out of the queue, and not woken yet.
+    /// The wakers that the ledger ordered to wake and that were not woken yet.
     on_their_way: Vec<Waker>,
-    /// The lease of the giver.
-    lent: Option<Grant<Token>>,
+    /// The lease that is out when the program begins.
+    lent: Option<Token>,
     /// The slot that is being opened.
     pub(super) opening: Option<SlotNo>,
     pub(super) begins_lent: bool,
     holders: usize,
-    pub(super) minted: usize,
-    pub(super) buried: usize,
+    pub(super) opened: usize,
+    pub(super) closed: usize,
 }
 
 impl World {
-    /// With a lease that is out, or with nothing but room.
+    /// A pool whose resource is lent, or one without a resource.
     pub(super) fn new(lent: bool) -> Self {
         let config = Config {
             max_size: 1,
@@ -96,12 +105,12 @@ impl World {
         self.start + 2 * LIMIT
     }
 
-    /// When the alarm lets the waiters look again.
+    /// When the alarm wakes the waiters, so that they look again.
     pub(super) fn later(&self) -> Moment {
         self.start + HELD_UP_AFTER
     }
 
-    /// One call of the ledger under its lock, the check, and the wake-ups without the lock.
+    /// Makes one call to the ledger under its lock, checks the world, and wakes without the lock.
     pub(super) fn enter<T>(
         &self,
         now: Moment,
@@ -112,7 +121,7 @@ impl World {
         about_to(Step::Leave);
         self.each_waiter(|waiter| {
             if waiter.deadline <= now {
-                waiter.may_hear(End::TimedOut);
+                waiter.may_end(End::TimedOut);
             }
         });
         let mut orders = Orders::default();
@@ -126,7 +135,7 @@ impl World {
         });
         about_to(Step::Sleep);
         for waker in wakers {
-            // The others may come between the delivery and the wake-up.
+            // Other threads may come between the delivery and the wake-up.
             about_to(Step::Wake);
             thread::sleep(Duration::ZERO);
             about_to(Step::Sleep);
@@ -144,15 +153,12 @@ impl World {
         done
     }
 
-    fn each_waiter(&self, tell: impl Fn(&Waiter)) {
-        self.outside()
-            .waiters
-            .iter()
-            .for_each(|waiter| tell(waiter));
+    fn each_waiter(&self, act: impl Fn(&Waiter)) {
+        self.outside().waiters.iter().for_each(|waiter| act(waiter));
     }
 
-    /// After every step, for every waiter between two polls: it is in the queue or has its outcome, and the waker of its last poll is in the
-    /// queue, on its way to be woken, or was woken.
+    /// Checks every waiter between two polls: it is in the queue or has its outcome, and the waker
+    /// of its last poll is in the queue, on its way to be woken, or was woken.
     fn check(&self, ledger: &mut Ledger<Token>, now: Moment) {
         let waiters = self.outside().waiters.clone();
         for waiter in waiters {
@@ -179,12 +185,12 @@ impl World {
             let waker = waiter.waker();
             let holds = |wakers: &[Waker]| wakers.iter().any(|other| other.will_wake(&waker));
             let is_registered = is_queued && holds(&ledger.queued_wakers());
-            let is_woken = waiter.is_rung() || holds(&self.outside().on_their_way);
+            let is_woken = waiter.is_woken() || holds(&self.outside().on_their_way);
             assert!(is_registered || is_woken, "its last waker is nowhere");
         }
     }
 
-    /// Queues a waiter. A newcomer may be served or refused at once.
+    /// A caller asks. A newcomer may be served or refused at once.
     pub(super) fn join(&self, script: &Script) -> Arc<Waiter> {
         let now = self.start;
         let deadline = if script.hurries {
@@ -196,10 +202,8 @@ impl World {
         let mut waker = Some(waiter.waker());
         let answer = self.enter(now, |ledger, orders| {
             self.outside().waiters.push(Arc::clone(&waiter));
-            let answer = match ledger.join_line(asker(), &mut waker, deadline, now, orders) {
-                Some((ticket, mailbox)) => Answer::Wait { ticket, mailbox },
-                None => ledger.request(asker(), &mut waker, deadline, None, now, orders),
-            };
+            let begun = begun(now, deadline);
+            let answer = ledger.request(&asker(), &mut waker, &begun, now, orders);
             if let Answer::Wait { ticket, mailbox } = &answer {
                 waiter.queued(*ticket, Arc::clone(mailbox));
             }
@@ -211,17 +215,18 @@ impl World {
                 waiter.ended(End::Served);
                 self.use_and_give_back(grant, now);
             }
-            Answer::Refused(refusal) => {
-                let end = End::of(&refusal);
-                waiter.may_hear(end);
+            Answer::Refused(error) => {
+                let end = End::of(&error);
+                waiter.may_end(end);
                 waiter.ended(end);
             }
+            Answer::NotNow => panic!("it can wait"),
         }
         waiter
     }
 
-    /// A waiter has claimed its grant. It is the one holder, and gives the resource back.
-    pub(super) fn use_and_give_back(&self, grant: Grant<Token>, now: Moment) {
+    /// A waiter has claimed its grant. It is the only holder, and gives the resource back.
+    pub(super) fn use_and_give_back(&self, grant: Token, now: Moment) {
         self.held();
         self.give_back(grant, now);
     }
@@ -232,16 +237,16 @@ impl World {
         assert_eq!(outside.holders, 1, "two leases of a pool of one");
     }
 
-    pub(super) fn give_back(&self, grant: Grant<Token>, now: Moment) {
-        let Grant { slot, resource, .. } = grant;
+    pub(super) fn give_back(&self, grant: Token, now: Moment) {
+        let slot = grant.slot();
         let (good, dropped) = (Condition::Good, Manner::Dropped);
         self.enter(now, |ledger, orders| {
             self.outside().holders -= 1;
-            ledger.give_back(slot, resource, good, dropped, now, orders);
+            ledger.give_back(slot, grant, good, dropped, now, orders);
         });
     }
 
-    /// The giver ends its lease.
+    /// The lease ends that was out when the program began.
     pub(super) fn end_lease(&self, now: Moment) {
         let lent = self.outside().lent.take();
         if let Some(grant) = lent {
@@ -251,46 +256,50 @@ impl World {
 
     pub(super) fn close(&self, now: Moment) {
         self.enter(now, |ledger, orders| {
-            self.each_waiter(|waiter| waiter.may_hear(End::Closed));
-            *orders = ledger.close(now).1;
+            self.each_waiter(|waiter| waiter.may_end(End::Closed));
+            ledger.close(now, orders);
         });
     }
 
     pub(super) fn set_breaker(&self, state: BreakerState, now: Moment) {
         self.enter(now, |ledger, orders| {
             if state == BreakerState::Inactive {
-                self.each_waiter(|waiter| waiter.may_hear(End::Unavailable));
+                self.each_waiter(|waiter| waiter.may_end(End::Unavailable));
             }
-            *orders = ledger.set_breaker(None, state, now).1;
+            ledger.set_breaker(None, state, now, orders);
         });
     }
 
-    /// The alarm goes off, if it is due. After that, no deadline before `now` is left.
+    /// The alarm goes off if it is due. After that, no waiter and no unclaimed grant is overdue.
     pub(super) fn alarm(&self, now: Moment) {
         self.enter(now, |ledger, orders| {
             let Some(at) = ledger.alarm_at.filter(|at| *at <= now) else {
                 return;
             };
-            *orders = ledger.alarm(at, now).1;
+            ledger.alarm(at, now, orders);
             quietly(|| {
-                let mut line = ledger.waiters.line();
-                assert!(line.all(|waiter| waiter.deadline > now), "overdue");
+                let mut queue = ledger.waiters.line();
+                assert!(queue.all(|waiter| waiter.deadline > now), "overdue");
                 let mut unclaimed = ledger.slots.iter().filter(|slot| slot.is_unclaimed());
                 assert!(unclaimed.all(|slot| slot.deadline > now), "overdue grant");
             });
         });
     }
 
-    /// The waiters are asked to do owed work.
+    /// The waiters are woken to do owed work.
     pub(super) fn call_helpers(&self, now: Moment) {
-        self.enter(now, |ledger, orders| *orders = ledger.call_helpers());
+        self.enter(now, |ledger, orders| ledger.call_helpers(orders));
     }
 
-    /// An open is begun for the first waiter.
+    /// Begins the open that is owed to the first waiter.
     pub(super) fn begin_open(&self) {
         let work = self.enter(self.start, |ledger, _| ledger.next_work());
-        let Some(Work::Open { slot }) = work else {
-            panic!("{work:?} is owed, and not an open");
+        let Some(Work {
+            slot,
+            job: Job::Open,
+        }) = work
+        else {
+            panic!("an open was to be owed: {work:?}");
         };
         self.outside().opening = Some(slot);
     }
@@ -298,9 +307,9 @@ impl World {
     pub(super) fn opened(&self, now: Moment) {
         let slot = self.outside().opening.take();
         if let Some(slot) = slot {
-            self.outside().minted += 1;
+            self.outside().opened += 1;
             self.enter(now, |ledger, orders| {
-                *orders = ledger.opened(slot, Token, None, now).1;
+                ledger.opened(slot, Token(slot), now, orders);
             });
         }
     }
@@ -309,8 +318,9 @@ impl World {
         let slot = self.outside().opening.take();
         let slot = slot.expect("an open was begun");
         self.enter(now, |ledger, orders| {
-            self.each_waiter(|waiter| waiter.may_hear(End::OpenFailed));
-            *orders = ledger.open_failed(slot, "refused", now).1;
+            self.each_waiter(|waiter| waiter.may_end(End::OpenFailed));
+            let error = OpenError::Failed(Cause::from("refused"));
+            ledger.open_failed(slot, error, now, orders);
         });
     }
 }
@@ -322,10 +332,22 @@ pub(super) fn asker() -> Asker {
     }
 }
 
-fn wakers_of(orders: &mut Orders<Token>) -> Vec<Waker> {
-    let mut wakers: Vec<_> = orders.first_waker().into_iter().collect();
-    if let Some(mut more) = orders.more_wakers() {
-        wakers.append(&mut more.wakers);
+/// A caller that asks now, for the first time.
+pub(super) fn begun(now: Moment, deadline: Moment) -> Begun {
+    Begun {
+        since: now,
+        deadline,
+        again: false,
+        waited: false,
+        unqueued: false,
     }
-    wakers
+}
+
+fn wakers_of(orders: &mut Orders<Token>) -> Vec<Waker> {
+    let first = orders.first_waker();
+    let others = orders.take_many().into_iter().filter_map(|one| match one {
+        Many::Wake(waker) => Some(waker),
+        Many::Spent(_) | Many::Unread(_) | Many::Error(_) => None,
+    });
+    first.into_iter().chain(others).collect()
 }

@@ -1,4 +1,5 @@
-//! The edges: where user code, runtimes and clocks come in. Each test is a program that once broke the pool.
+//! Edges: where user code, runtimes and clocks come in. Each test is a program that once broke the
+//! pool.
 
 mod deadlines;
 mod memory;

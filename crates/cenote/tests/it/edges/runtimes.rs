@@ -5,23 +5,19 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use cenote::{BreakerState, ConsecutiveFailures, Pool};
+use cenote::Pool;
+use cenote::breaker::{BreakerState, ConsecutiveFailures};
 use cenote_testkit::clock::{eventually, now};
 use cenote_testkit::{Call, Gate, Rig};
-use tokio::runtime::{Builder, Runtime};
+use tokio::runtime::Builder;
 use tokio::time::timeout;
+
+use crate::support::runtimes::single;
 
 const MS: Duration = Duration::from_millis(1);
 const SECOND: Duration = Duration::from_secs(1);
 
-fn single() -> Runtime {
-    Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .expect("a runtime can be started")
-}
-
-/// Real time: a runtime that is not driven has no clock that could be turned.
+/// Real time: a runtime that is not driven has no clock that could be advanced.
 #[test]
 fn opens_that_hang_on_a_runtime_that_is_not_driven_do_not_stop_growth() {
     for max_opening in [1, 4] {
@@ -41,7 +37,7 @@ fn opens_that_hang_on_a_runtime_that_is_not_driven_do_not_stop_growth() {
 
         let second = single();
         let asked = now();
-        let lease = second.block_on(rig.pool.acquire_timeout(10 * SECOND));
+        let lease = second.block_on(rig.pool.acquire_within(10 * SECOND));
 
         assert!(lease.is_ok(), "{lease:?}");
         assert!(asked.elapsed() < 5 * SECOND, "{:?}", asked.elapsed());
@@ -66,7 +62,7 @@ fn the_next_caller_takes_over_upkeep_that_is_not_driven() {
         assert!(rig.pool.acquire().await.is_err());
     });
     eventually("the breaker trips", || {
-        rig.pool.breaker_state() == BreakerState::Inactive
+        rig.pool.breaker().state() == BreakerState::Inactive
     });
     rig.backend.heal();
 
@@ -95,7 +91,7 @@ fn a_runtime_without_timers_is_enough() {
     let (lease, ended) = without_timers.block_on(async {
         let lease = rig.acquire().await;
         let asked = now();
-        let ended = rig.pool.acquire_timeout(50 * MS).await.map(drop);
+        let ended = rig.pool.acquire_within(50 * MS).await.map(drop);
         assert!(asked.elapsed() < 2 * SECOND);
         (lease, ended)
     });
@@ -149,7 +145,7 @@ where
     }
 }
 
-/// In the child there is no thread but the one that forked: the alarm's is gone.
+/// The child has only the thread that forked: the alarm's thread is gone.
 #[test]
 fn a_forked_process_has_timeouts_and_can_open() {
     let pool = Pool::from_fn(async || Ok::<_, &str>(()))
@@ -159,7 +155,7 @@ fn a_forked_process_has_timeouts_and_can_open() {
     let (first, held) = (single(), pool.acquire_blocking().unwrap());
     first.block_on(async {
         let _held = pool.acquire().await.unwrap();
-        assert!(pool.acquire_timeout(20 * MS).await.is_err());
+        assert!(pool.acquire_within(20 * MS).await.is_err());
     });
     let held_by_parent = pool.try_acquire().unwrap().expect("one is idle");
 
@@ -168,14 +164,14 @@ fn a_forked_process_has_timeouts_and_can_open() {
             let runtime = single();
             let begun = now();
             let late = runtime.block_on(async {
-                timeout(5 * SECOND, pool.acquire_timeout(1_200 * MS))
+                timeout(5 * SECOND, pool.acquire_within(1_200 * MS))
                     .await
                     .map(|ended| ended.is_err())
             });
             let in_time = late == Ok(true) && begun.elapsed() < 3 * SECOND;
             // By the thread of this library that stands in for a runtime.
             cenote::Lease::discard(held_by_parent);
-            let opened = pool.acquire_blocking_timeout(3 * SECOND).is_ok();
+            let opened = pool.acquire_blocking_within(3 * SECOND).is_ok();
             std::process::exit(i32::from(!in_time) + 2 * i32::from(!opened));
         }
         fork::Fork::Parent(child) => {
@@ -199,7 +195,7 @@ fn many_threads_without_a_runtime_are_served_and_time_out() {
             let pool = Arc::clone(&pool);
             thread::spawn(move || {
                 for _ in 0..50 {
-                    if let Ok(lease) = pool.acquire_blocking_timeout(2 * SECOND) {
+                    if let Ok(lease) = pool.acquire_blocking_within(2 * SECOND) {
                         thread::yield_now();
                         drop(lease);
                     }

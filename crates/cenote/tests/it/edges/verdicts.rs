@@ -6,9 +6,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use cenote::{AcquireError, Health, Manager, NestedAcquire, Observer, OnOpenError, Pool};
+use cenote::config::OnOpenError;
+use cenote::event::NestedAcquire;
+use cenote::{AcquireError, Health, LeaseEnd, Manager, Observer, Pool};
 use cenote_testkit::clock::{advance, settle};
 use cenote_testkit::{Call, Gate, Rig};
+
+use crate::support::runtimes::with_workers;
 
 const MS: Duration = Duration::from_millis(1);
 const SECOND: Duration = Duration::from_secs(1);
@@ -36,9 +40,9 @@ async fn a_pool_that_serves_no_caller_is_stuck_with_the_defaults() {
     assert!(rig.pool.status().timed_out > 50);
 }
 
-/// Callers that come one after the other, and wrap the acquire in a timeout of their own.
+/// Callers that come one after the other, each with a timeout of its own around the acquire.
 #[tokio::test(start_paused = true)]
-async fn callers_that_give_up_one_after_the_other_do_not_hide_it() {
+async fn callers_that_give_up_one_after_the_other_do_not_hide_a_stuck_pool() {
     let rig = Rig::with_max_size(1);
     let _leaked = rig.acquire().await;
 
@@ -103,7 +107,7 @@ async fn opens_that_hang_are_down_after_half_of_their_limit() {
     caller.abort();
 }
 
-/// Twenty clients that know that their server is gone.
+/// Twenty resources that report that their server is gone.
 #[tokio::test(start_paused = true)]
 async fn no_caller_gets_a_resource_that_says_it_is_broken() {
     let rig = Rig::with_max_size(20);
@@ -128,7 +132,7 @@ async fn no_caller_gets_a_resource_that_says_it_is_broken() {
     }
 }
 
-/// The same by trays: the resources break while they lie there.
+/// The same on trays: the resources break while they lie there.
 #[tokio::test]
 async fn no_caller_gets_a_broken_resource_by_a_tray_either() {
     struct Flagged(Arc<AtomicBool>);
@@ -142,7 +146,7 @@ async fn no_caller_gets_a_broken_resource_by_a_tray_either() {
             Ok(u64::from(fresh))
         }
 
-        fn is_broken(&self, generation: &mut u64) -> bool {
+        fn is_broken(&self, generation: &mut u64, _: LeaseEnd) -> bool {
             self.0.load(Ordering::Relaxed) && *generation == 0
         }
     }
@@ -195,13 +199,13 @@ async fn every_error_shows_its_causes_in_one_line_and_gives_advice_that_fits() {
 
     let open = pool.acquire().await.map(drop).unwrap_err().to_string();
     let late = retried
-        .acquire_timeout(SECOND)
+        .acquire_within(SECOND)
         .await
         .map(drop)
         .unwrap_err()
         .to_string();
     let warm = pool.warm().await.unwrap_err().to_string();
-    pool.deactivate();
+    pool.breaker().trip();
     let unavailable = pool.acquire().await.map(drop).unwrap_err().to_string();
 
     assert_eq!(open, format!("pool `db`: {cause}"));
@@ -217,7 +221,7 @@ async fn every_error_shows_its_causes_in_one_line_and_gives_advice_that_fits() {
     }
 }
 
-/// Two leases of one line are one entry, whatever their columns.
+/// Two leases of one source line are one entry, whatever their columns.
 #[tokio::test(start_paused = true)]
 async fn holders_of_one_source_line_are_one_entry() {
     let rig = Rig::with_max_size(2);
@@ -226,7 +230,7 @@ async fn holders_of_one_source_line_are_one_entry() {
 
     let late = rig
         .pool
-        .acquire_timeout(10 * MS)
+        .acquire_within(10 * MS)
         .await
         .map(drop)
         .unwrap_err();
@@ -251,8 +255,8 @@ impl Observer for Circles {
 /// In `block_on` of a multi-thread runtime, where there is no task.
 #[test]
 fn the_event_of_a_circle_is_raised_whenever_the_error_says_so() {
-    let mut builder = tokio::runtime::Builder::new_multi_thread();
-    let runtime = builder.worker_threads(2).enable_all().build().unwrap();
+    let runtime = with_workers(2);
+    let mut circles_found = 0;
     for round in 0..60 {
         let circles = Arc::new(Circles::default());
         let pool = Pool::from_fn(async || Ok::<_, &str>(()))
@@ -262,7 +266,7 @@ fn the_event_of_a_circle_is_raised_whenever_the_error_says_so() {
             .unwrap();
 
         let (first, second) =
-            runtime.block_on(async { tokio::join!(pool.acquire(), pool.acquire_timeout(10 * MS)) });
+            runtime.block_on(async { tokio::join!(pool.acquire(), pool.acquire_within(10 * MS)) });
 
         let text = second
             .map(drop)
@@ -270,9 +274,12 @@ fn the_event_of_a_circle_is_raised_whenever_the_error_says_so() {
             .to_string();
         let said = text.contains("nested acquire");
         let raised = circles.0.load(Ordering::Relaxed);
-        assert_eq!((said, raised), (true, 1), "round {round}: {text}");
+        assert_eq!(usize::from(said), raised, "round {round}: {text}");
+        circles_found += raised;
         drop(first);
     }
+    // On a busy machine the first may not take its grant in time. Then there is no circle.
+    assert!(circles_found >= 30, "{circles_found} of 60");
 }
 
 #[tokio::test(start_paused = true)]
@@ -286,7 +293,7 @@ async fn a_lease_that_was_moved_is_said_to_have_been_taken_by_the_waiter() {
 
     let late = rig
         .pool
-        .acquire_timeout(2 * SECOND)
+        .acquire_within(2 * SECOND)
         .await
         .map(drop)
         .unwrap_err();
@@ -329,14 +336,14 @@ async fn leftovers_read_as_a_sentence() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn unavailable_is_told_right_by_a_breaker_that_just_changed() {
+async fn unavailable_is_right_from_a_breaker_that_just_changed() {
     let rig = Rig::with_max_size(1);
     let held = rig.acquire().await;
     let mut waiting = rig.wait();
     advance(SECOND).await;
 
-    rig.pool.deactivate();
-    rig.pool.activate();
+    rig.pool.breaker().trip();
+    rig.pool.breaker().reset();
 
     assert!(waiting.is_served());
     let told = waiting.await.map(drop).unwrap_err().to_string();

@@ -4,12 +4,14 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use cenote::{AcquireError, Observer, Pool, Released};
+use cenote::event::Released;
+use cenote::{AcquireError, Observer, Pool};
 use tokio::time::timeout;
 
 const MS: Duration = Duration::from_millis(1);
 
-/// A `released` observer that takes its time: it runs between the decision who is served next and the end of the return.
+/// An observer of `released` that takes its time. It runs after the decision which waiter is served
+/// next, and before the return ends.
 struct Slow(fn() -> Duration);
 
 impl Observer for Slow {
@@ -18,7 +20,7 @@ impl Observer for Slow {
     }
 }
 
-/// From 0 to 3 ms, another one each time.
+/// From 0 to 3 ms, a different duration each time.
 fn some_time() -> Duration {
     static TURN: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
     let turn = TURN.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
@@ -33,8 +35,16 @@ fn pool_of_one() -> Pool<impl cenote::Manager<Resource = (), Error = cenote::Clo
         .expect("the settings are valid")
 }
 
-/// One acquire in some hundred never ended: its grant was refused while it was on its way, and the waiter left its waker where no
-/// event looked for it.
+/// Runs `job` on a thread of its own, after this many microseconds.
+fn later(micros: u64, job: impl FnOnce() + Send + 'static) -> thread::JoinHandle<()> {
+    thread::spawn(move || {
+        thread::sleep(Duration::from_micros(micros));
+        job();
+    })
+}
+
+/// One acquire in some hundred never ended: its grant was refused before it was taken, and the
+/// waiter left its waker where no event looked for it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_acquire_whose_grant_is_refused_meanwhile_ends_by_its_deadline() {
     for round in 0..400_u64 {
@@ -42,25 +52,17 @@ async fn an_acquire_whose_grant_is_refused_meanwhile_ends_by_its_deadline() {
         let lease = pool.acquire().await.expect("one is free");
         let waiter = {
             let pool = pool.clone();
-            tokio::spawn(async move { pool.acquire_timeout(8 * MS).await.map(drop) })
+            tokio::spawn(async move { pool.acquire_within(8 * MS).await.map(drop) })
         };
-        let giver = thread::spawn(move || {
-            thread::sleep(Duration::from_micros(6_000 + round % 40 * 60));
-            drop(lease);
-        });
-        let refuser = {
-            let pool = pool.clone();
-            thread::spawn(move || {
-                thread::sleep(Duration::from_micros(6_000 + round % 37 * 80));
-                pool.deactivate();
-            })
-        };
+        let giver = later(6_000 + round % 40 * 60, || drop(lease));
+        let refused = pool.clone();
+        let refuser = later(6_000 + round % 37 * 80, move || refused.breaker().trip());
 
         let ended = timeout(Duration::from_secs(5), waiter).await;
 
         let ended = ended.unwrap_or_else(|_| panic!("round {round} never ended"));
         match ended.expect("it does not panic") {
-            Ok(()) | Err(AcquireError::TimedOut(_) | AcquireError::Unavailable { .. }) => {}
+            Ok(()) | Err(AcquireError::TimedOut(_) | AcquireError::Unavailable(_)) => {}
             Err(other) => panic!("round {round}: {other}"),
         }
         giver.join().expect("it does not panic");
@@ -68,7 +70,8 @@ async fn an_acquire_whose_grant_is_refused_meanwhile_ends_by_its_deadline() {
     }
 }
 
-/// A waiter that was dropped in that moment left a refusal behind, which the next waiter on its seat was told.
+/// A waiter that was dropped at that moment left a refusal behind, and the next waiter in its place
+/// got it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_waiter_hears_nothing_that_was_meant_for_another() {
     for round in 0..200_u64 {
@@ -79,18 +82,12 @@ async fn a_waiter_hears_nothing_that_was_meant_for_another() {
             let limit = Duration::from_micros(2_000 + round % 20 * 100);
             tokio::spawn(async move { timeout(limit, pool.acquire()).await.map(drop) })
         };
-        let giver = thread::spawn(move || {
-            thread::sleep(Duration::from_micros(2_000 + round % 23 * 90));
-            drop(lease);
+        let giver = later(2_000 + round % 23 * 90, || drop(lease));
+        let refused = pool.clone();
+        let refuser = later(2_000 + round % 19 * 110, move || {
+            refused.breaker().trip();
+            refused.breaker().reset();
         });
-        let refuser = {
-            let pool = pool.clone();
-            thread::spawn(move || {
-                thread::sleep(Duration::from_micros(2_000 + round % 19 * 110));
-                pool.deactivate();
-                pool.activate();
-            })
-        };
         dropped.await.expect("it does not panic").ok();
         giver.join().expect("it does not panic");
         refuser.join().expect("it does not panic");

@@ -1,4 +1,4 @@
-//! The patterns, on a pool that writes down what comes back.
+//! The patterns, on a pool that records the returned resources.
 
 use std::sync::{Arc, Mutex};
 
@@ -43,7 +43,7 @@ impl Peer for Noting {
     }
 }
 
-/// What came back in so many trips, with three out.
+/// Returns the resources that came back in so many trips, with three out.
 async fn returned(pattern: Pattern, trips: usize) -> Vec<usize> {
     let pool = Noting::default();
     let mut traveller = Traveller {

@@ -1,0 +1,45 @@
+//! Classes of errors, by which a strategy tells a wrong password from a refused connection.
+
+use std::io;
+
+/// What kind of error a manager met, for the breaker's [`Strategy`](crate::breaker::Strategy). See
+/// [`Manager::classify`](crate::Manager::classify).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ErrorClass {
+    /// The backend cannot be reached: refused, reset, or no route to it.
+    Unreachable,
+    /// The backend was reached and said no: a wrong password, or no such database.
+    Denied,
+    /// The backend has too many connections already, or too much to do.
+    Overloaded,
+    /// The callback took longer than its time limit. The pool says so, and no manager has to.
+    TimedOut,
+    /// The callback panicked. The pool says so, and no manager has to.
+    Panicked,
+    /// Any other error.
+    #[default]
+    Other,
+}
+
+impl ErrorClass {
+    /// The class of an error of the operating system.
+    pub(crate) fn of_io(error: &io::Error) -> Self {
+        use io::ErrorKind as Kind;
+        match error.kind() {
+            Kind::ConnectionRefused
+            | Kind::ConnectionReset
+            | Kind::ConnectionAborted
+            | Kind::NotConnected
+            | Kind::BrokenPipe
+            | Kind::HostUnreachable
+            | Kind::NetworkUnreachable
+            | Kind::NetworkDown
+            | Kind::AddrNotAvailable
+            | Kind::UnexpectedEof
+            | Kind::TimedOut => Self::Unreachable,
+            Kind::PermissionDenied => Self::Denied,
+            _ => Self::Other,
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! Entry: the alarm goes off.
+//!
+//! A round times out the waiters whose deadlines have passed and takes back the grants that were
+//! not claimed in time, whether or not their waiters are polled. Once a second a round also wakes
+//! the first waiters, so that they look for work that is held up.
+
+use super::deadlines::Round;
+use super::{HELD_UP_AFTER, Ledger, Orders, Resource};
+use crate::error::AcquireError;
+use crate::time::Moment;
+use crate::timed_out::{Phase, TimedOut};
+
+impl<R: Resource> Ledger<R> {
+    /// The alarm that was set for `at` goes off. Returns when it must go off next. An alarm that
+    /// was overtaken by an earlier one does nothing.
+    pub(crate) fn alarm(
+        &mut self,
+        at: Moment,
+        now: Moment,
+        orders: &mut Orders<R>,
+    ) -> Option<Moment> {
+        if self.alarm_at != Some(at) {
+            return None;
+        }
+        self.go_off(now, orders);
+        self.end(orders, now);
+        self.alarm_at
+    }
+
+    /// The upkeep task runs: it does the round of an alarm that is held up.
+    pub(crate) fn stand_in_for_alarm(&mut self, now: Moment, orders: &mut Orders<R>) {
+        if self.stand_in_at().is_some_and(|at| at <= now) {
+            self.go_off(now, orders);
+            orders.alarm = self.alarm_at;
+        }
+    }
+
+    fn go_off(&mut self, now: Moment, orders: &mut Orders<R>) {
+        let mut round = Round::new();
+        self.time_out_all(&mut round, now, orders);
+        // Overdue waiters that are left time out in the next round, before a resource comes free.
+        if self.unclaimed_until <= now && self.waiters.next_deadline() > now {
+            self.revoke_overdue(&mut round, now, orders);
+        }
+        if !self.waiters.is_empty() && self.looked_at + HELD_UP_AFTER <= now {
+            self.looked_at = now;
+            self.wake_first(orders);
+        }
+        self.alarm_at = self.next_alarm();
+    }
+
+    /// Takes back the grants whose waiters did not claim them before their deadline. Each goes to
+    /// the next waiter.
+    #[cold]
+    fn revoke_overdue(&mut self, round: &mut Round<R>, now: Moment, orders: &mut Orders<R>) {
+        let mut next = Moment::NEVER;
+        let mut freed = Vec::new();
+        for slot in 0..self.slots.len() {
+            let entry = &self.slots[slot];
+            if !entry.is_unclaimed() {
+                continue;
+            }
+            if entry.deadline > now {
+                next = next.min(entry.deadline);
+                continue;
+            }
+            let timed_out = TimedOut {
+                since: entry.waiting_since,
+                phase: Phase::Queued,
+                seen: self.report_of(round, now),
+            };
+            let mailbox = self.slots[slot].mailbox.as_ref();
+            let error = Box::new(AcquireError::TimedOut(timed_out));
+            match mailbox.map(|mailbox| mailbox.revoke(error)) {
+                Some(Ok(resource)) => {
+                    self.counts.timed_out += 1;
+                    freed.push(resource);
+                }
+                // The waiter was quicker.
+                Some(Err(error)) => orders.discard(Err(error)),
+                None => {}
+            }
+        }
+        self.unclaimed_until = next;
+        for resource in freed {
+            let slot = self.take_back(resource, now);
+            self.place(slot, now, orders);
+        }
+    }
+
+    /// Returns whether the alarm was ever set.
+    pub(crate) fn was_alarm_set(&self) -> bool {
+        self.waiters.joined() > 0
+    }
+
+    pub(crate) fn is_alarm_set(&self) -> bool {
+        self.alarm_at.is_some()
+    }
+
+    /// The alarm was set by a process that forked. In this one it is missed, and has to be set
+    /// anew.
+    pub(crate) fn forget_alarm(&mut self) {
+        self.alarm_at = self.alarm_at.map(|_| Moment::PAST);
+    }
+}

@@ -1,0 +1,297 @@
+//! A resource of a pool in its box, which travels between ledger, lease and tray; and the end of a
+//! lease.
+
+use std::panic::Location;
+use std::sync::Arc;
+
+use super::carry_out::Place;
+use super::guarded::{Mishap, guarded_now};
+use super::shared::{PoolLedger, Shared};
+use super::strategy::Evidence;
+use crate::breaker::{BreakerState, Failed, Failure};
+use crate::event::Callback;
+use crate::ledger::{Condition, Label, Manner, Orders, Resource, SlotNo, TrayNo, Work};
+use crate::manager::{LeaseEnd, Manager};
+use crate::rt::Home;
+use crate::time::Moment;
+use crate::tray::TrayRef;
+
+pub(crate) struct Pooled<M: Manager + 'static> {
+    pub(crate) resource: M::Resource,
+    /// Present while it is lent, or lies on a tray. There it goes from hand to hand with the box,
+    /// because a reference count that several cores write takes longer than the rest of a trip.
+    pool: Option<Arc<Shared<M>>>,
+    /// Present if it was lent by a tray, or put on one. The tray may have been closed since.
+    tray: Option<TrayPlace<M>>,
+    slot: SlotNo,
+    /// The runtime that it was opened on, or checked on last.
+    pub(crate) home: Home,
+    pub(crate) id: u64,
+    pub(crate) uses: u64,
+    /// It comes straight from its open, so nothing can be wrong with it yet.
+    fresh: bool,
+    pub(crate) site: &'static Location<'static>,
+}
+
+/// A tray, and its number in its pool.
+pub(crate) struct TrayPlace<M: Manager + 'static> {
+    pub(crate) number: TrayNo,
+    pub(crate) tray: TrayRef<Box<Pooled<M>>>,
+}
+
+/// The work that the caller has to do for a resource. `None` inside: a waiter was served.
+type Left<M> = Option<(Arc<Shared<M>>, Option<Work<Box<Pooled<M>>>>)>;
+
+impl<M: Manager + 'static> Pooled<M> {
+    #[track_caller]
+    pub(crate) fn new(resource: M::Resource) -> Box<Self> {
+        Box::new(Self {
+            resource,
+            pool: None,
+            tray: None,
+            // The ledger gives the slot and the number.
+            slot: 0,
+            home: Home::here(),
+            id: 0,
+            uses: 0,
+            fresh: true,
+            site: Location::caller(),
+        })
+    }
+
+    /// The ledger has granted it.
+    #[inline]
+    pub(crate) fn granted(
+        &mut self,
+        pool: &Arc<Shared<M>>,
+        tray: Option<TrayPlace<M>>,
+        site: &'static Location<'static>,
+    ) {
+        self.pool = Some(Arc::clone(pool));
+        self.tray = tray;
+        self.site = site;
+    }
+
+    /// It was taken from a tray, for the `uses`th time.
+    #[inline]
+    pub(crate) fn taken(&mut self, uses: u64, site: &'static Location<'static>) {
+        self.uses = uses;
+        self.site = site;
+    }
+
+    /// The same for a resource that the ledger granted.
+    #[inline]
+    pub(crate) fn fault_unless_fresh(&mut self) -> Option<Condition> {
+        if self.fresh { None } else { self.fault() }
+    }
+
+    /// Returns why it must not be lent, if it must not: its runtime is gone, or its manager knows
+    /// that it is broken.
+    #[inline]
+    pub(crate) fn fault(&mut self) -> Option<Condition> {
+        let Self {
+            resource, pool, id, ..
+        } = self;
+        let shared = pool.as_ref()?;
+        if self.home.is_gone() {
+            return Some(Condition::Stranded);
+        }
+        let manager = &shared.manager;
+        let broken = guarded_now(|| manager.is_broken(resource, LeaseEnd::Idle));
+        let broken = broken.unwrap_or_else(|mishap| {
+            tell_panicked(shared, *id, &mishap);
+            true
+        });
+        broken.then_some(Condition::Dead)
+    }
+
+    /// Drops the reference to the pool: a resource in the ledger does not keep its pool alive.
+    pub(crate) fn unbind(&mut self) {
+        self.pool = None;
+    }
+
+    fn pool(&self) -> &Arc<Shared<M>> {
+        self.pool
+            .as_ref()
+            .expect("bug: a lent resource knows its pool")
+    }
+
+    pub(crate) fn opened_at(&self) -> Moment {
+        self.pool().ledger().opened_at(self.slot)
+    }
+
+    pub(crate) fn label(&self, label: Label) {
+        let label = match &self.tray {
+            Some(TrayPlace { tray, .. }) => tray.label(self.slot, label),
+            None => Err(label),
+        };
+        if let Err(label) = label {
+            let mut ledger = self.pool().ledger();
+            let before = ledger.set_label(self.slot, Some(label));
+            drop(ledger);
+            drop(before);
+        }
+    }
+
+    /// Asks the manager for the condition of the resource. A panic counts as broken.
+    #[inline]
+    fn inspect(&mut self, end: LeaseEnd) -> Condition {
+        let Self {
+            resource, pool, id, ..
+        } = self;
+        let Some(shared) = pool else {
+            return Condition::Broken;
+        };
+        let manager = &shared.manager;
+        let seen = guarded_now(|| match manager.is_broken(resource, end) {
+            true => None,
+            false => Some(manager.needs_cleaning(resource)),
+        });
+        match seen {
+            Ok(None) => Condition::Broken,
+            Ok(Some(clean)) if clean || shared.works_on_return => Condition::Dirty { clean },
+            Ok(Some(_)) => Condition::Good,
+            Err(mishap) => {
+                tell_panicked(shared, *id, &mishap);
+                Condition::Broken
+            }
+        }
+    }
+
+    /// Ends the lease. A good resource goes back to its tray, and any other to the ledger.
+    #[inline]
+    pub(crate) fn end(mut self: Box<Self>, end: LeaseEnd, manner: Manner) -> Left<M> {
+        let condition = self.inspect(end);
+        let left = match condition {
+            Condition::Good => self.lay_back(),
+            _ => Some(self),
+        };
+        left?.come_back(condition, manner)
+    }
+
+    /// Gives the resource to the ledger. The next waiter is woken before an observer is told, so
+    /// that a slow observer delays no waiter.
+    #[inline(never)]
+    pub(crate) fn come_back(mut self: Box<Self>, condition: Condition, manner: Manner) -> Left<M> {
+        let shared = self.pool.take().expect("bug: a lease ends once");
+        let Self { slot, id, site, .. } = *self;
+        let now = shared.clock.exact_now();
+        let mut orders = Orders::default();
+        let returned = {
+            let mut ledger = match condition {
+                // A dead resource makes those on the trays suspect, too.
+                Condition::Broken | Condition::Dead => shared.ledger_off_trays(),
+                _ => shared.ledger(),
+            };
+            self.take_off(&shared, &mut ledger);
+            ledger.give_back(slot, self, condition, manner, now, &mut orders)
+        };
+        let served = orders.wakes();
+        shared.carry_out(&mut orders, Place::Drop);
+        if shared.observers.any() && condition.was_held() {
+            let held = now.saturating_duration_since(returned.since);
+            shared.observers.released(id, held, site);
+            if condition == Condition::Discarded {
+                shared.observers.discarded(id, site);
+            }
+            if returned.late {
+                shared.observers.returned_late(id, held, site);
+            }
+        }
+        let evidence = match condition {
+            Condition::Good => Some(Evidence::Accepted {
+                probe: returned.probe,
+            }),
+            Condition::Broken if returned.refused => {
+                Some(Evidence::Failed(Failed::new(Failure::Return)))
+            }
+            Condition::Dead => Some(Evidence::Failed(Failed::new(Failure::Check))),
+            // A dirty one is not known before it is cleaned. A holder that discards a resource, or
+            // a resource that was retired, does not say that the backend is bad.
+            Condition::Broken
+            | Condition::Dirty { .. }
+            | Condition::Discarded
+            | Condition::Stranded => None,
+        };
+        if let Some(evidence) = evidence {
+            shared.report(evidence, Place::Drop);
+        }
+        (served || returned.work.is_some()).then_some((shared, returned.work))
+    }
+
+    /// Takes its slot off its tray, if it is still on one.
+    fn take_off(&self, shared: &Shared<M>, ledger: &mut PoolLedger<M>) {
+        if let Some(tray) = ledger.tray_of(self.slot) {
+            shared.take_off(ledger, tray);
+        }
+    }
+
+    /// Lays it on its tray, or returns it for the ledger.
+    #[inline]
+    fn lay_back(self: Box<Self>) -> Option<Box<Self>> {
+        let (Some(shared), Some(place)) = (&self.pool, &self.tray) else {
+            return Some(self);
+        };
+        shared.trays.remember(place.number);
+        let Self { id, site, slot, .. } = *self;
+        let tray = place.tray;
+        let now = shared.clock.coarse_now();
+        // The reference to the pool is laid on the tray, too. Only watchers need another.
+        let watched = shared.is_watched().then(|| Arc::clone(shared));
+        match tray.lay_back(slot, self, now) {
+            Err(pooled) => return Some(pooled),
+            Ok(since) => {
+                if let Some(shared) = watched {
+                    let held = now.saturating_duration_since(since);
+                    shared.observers.released(id, held, site);
+                    // No slot is on a tray unless the breaker is active.
+                    let accepted = Evidence::Accepted { probe: false };
+                    shared.report_in(BreakerState::Active, accepted, Place::Drop);
+                }
+            }
+        }
+        None
+    }
+
+    /// Takes the resource out of the pool for good.
+    pub(crate) fn detach(mut self) -> M::Resource {
+        let shared = self.pool.take().expect("bug: a lease ends once");
+        let now = shared.clock.exact_now();
+        let mut orders = Orders::default();
+        let mut ledger = shared.ledger();
+        self.take_off(&shared, &mut ledger);
+        ledger.detach(self.slot, now, &mut orders);
+        drop(ledger);
+        shared.carry_out(&mut orders, Place::Drop);
+        shared.observers.detached(self.id, self.site);
+        self.resource
+    }
+}
+
+impl<M: Manager + 'static> Resource for Box<Pooled<M>> {
+    type Error = M::Error;
+
+    fn opened(&mut self, slot: SlotNo, id: u64) {
+        self.slot = slot;
+        self.id = id;
+    }
+
+    #[inline]
+    fn lent(&mut self, uses: u64, fresh: bool) {
+        self.uses = uses;
+        self.fresh = fresh;
+    }
+
+    #[inline]
+    fn slot(&self) -> SlotNo {
+        self.slot
+    }
+}
+
+#[cold]
+fn tell_panicked<M: Manager + 'static>(shared: &Shared<M>, id: u64, mishap: &Mishap) {
+    let message = mishap.to_string();
+    shared
+        .observers
+        .callback_failed(id, Callback::Inspect, &message);
+}

@@ -1,0 +1,323 @@
+//! A caller that cannot be served by a tray: it asks the ledger, waits in the queue, and takes the
+//! outcome out of its mailbox.
+
+use std::future::Future;
+use std::panic::Location;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use super::acquire::{Outcome, Patience, lend, put_on_tray};
+use super::carry_out::Place;
+use super::pooled::Pooled;
+use super::shared::Shared;
+use super::upkeep_task;
+use crate::error::AcquireError;
+use crate::lease::Lease;
+use crate::ledger::{
+    Answer, Asker, Begun, HELD_UP_AFTER, Mail, MailboxRef, Orders, Resource, Ticket,
+};
+use crate::manager::Manager;
+use crate::rt::Owner;
+use crate::rt::sync::Ordering;
+use crate::time::{self, Moment};
+use crate::timed_out::TimedOut;
+
+/// An acquire under way. Dropped while it is queued, it passes on what it was about to get.
+#[must_use = "nothing is acquired unless it is awaited"]
+pub(crate) struct Waiting<'a, M: Manager + 'static> {
+    pub(crate) shared: &'a Arc<Shared<M>>,
+    pub(crate) site: &'static Location<'static>,
+    patience: Patience,
+    /// `NOT_YET` until the ledger is asked.
+    begun: Begun,
+    place: Option<InQueue<M>>,
+}
+
+/// A place in the queue.
+struct InQueue<M: Manager + 'static> {
+    ticket: Ticket,
+    mailbox: MailboxRef<Box<Pooled<M>>>,
+    /// Only where the alarm cannot wake the waiter.
+    timer: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
+}
+
+/// The result of asking the ledger.
+enum Asked<M: Manager + 'static> {
+    Ended(Outcome<M>),
+    Queued,
+    /// The caller has to ask, or to look, once more.
+    Again,
+    /// No resource is ready, and the caller does not wait.
+    NotNow,
+}
+
+impl<'a, M: Manager + 'static> Waiting<'a, M> {
+    #[inline]
+    pub(crate) fn new(
+        shared: &'a Arc<Shared<M>>,
+        site: &'static Location<'static>,
+        patience: Patience,
+    ) -> Self {
+        Self {
+            shared,
+            site,
+            patience,
+            begun: Begun::NOT_YET,
+            place: None,
+        }
+    }
+
+    /// This acquire fails with `Rejected` where it would have to wait for another caller.
+    pub(crate) fn unqueued(mut self) -> Self {
+        self.begun.unqueued = true;
+        self
+    }
+
+    /// Returns whether the ledger was not asked yet.
+    #[inline]
+    pub(crate) fn is_new(&self) -> bool {
+        self.begun.since == Begun::NOT_YET.since
+    }
+
+    /// Asks, or looks whether there is an outcome. If not, `waker` is woken when there is one.
+    #[inline]
+    pub(crate) fn ask_or_look(
+        &mut self,
+        owner: impl Fn() -> Option<Owner>,
+        waker: &Waker,
+    ) -> Poll<Outcome<M>> {
+        loop {
+            let Some(place) = &self.place else {
+                match self.ask(owner(), Some(waker.clone()), Place::Task) {
+                    Asked::Ended(acquired) => return Poll::Ready(acquired),
+                    Asked::Queued | Asked::NotNow => return Poll::Pending,
+                    Asked::Again => continue,
+                }
+            };
+            match place.mailbox.take() {
+                Some(mail) => {
+                    if let Some(acquired) = self.settle(mail) {
+                        return Poll::Ready(acquired);
+                    }
+                }
+                None if self.look(waker) => return Poll::Pending,
+                // The outcome was delivered meanwhile.
+                None => {}
+            }
+        }
+    }
+
+    /// Asks without waiting.
+    pub(crate) fn try_now(mut self) -> Result<Option<Lease<M>>, AcquireError<M::Error>> {
+        loop {
+            match self.ask(Owner::of_task(), None, Place::here()) {
+                Asked::Ended(acquired) => return acquired.map(Some).map_err(|error| *error),
+                Asked::Queued | Asked::NotNow => return Ok(None),
+                Asked::Again => {}
+            }
+        }
+    }
+
+    /// Asks the ledger: an outcome, or a place in the queue for a caller with a waker. Wakers are
+    /// user code, and must not be cloned under the lock.
+    fn ask(&mut self, owner: Option<Owner>, mut waker: Option<Waker>, place: Place) -> Asked<M> {
+        let shared = self.shared;
+        if place == Place::Task {
+            upkeep_task::start(shared);
+        }
+        let site = self.site;
+        let asker = Asker { site, owner };
+        let mut now = shared.clock.exact_now();
+        let mut orders = Orders::default();
+        let mut ledger = shared.ledger_for_request(now);
+        if ledger.begins_queue() {
+            if shared.clock.notice_pause() {
+                now = shared.clock.exact_now();
+            }
+            // The alarm's thread does not survive a fork.
+            if ledger.is_alarm_set() && shared.alarm.has_forked() {
+                ledger.forget_alarm();
+            }
+        }
+        if self.is_new() {
+            self.begin(now);
+        }
+        let answer = ledger.request(&asker, &mut waker, &self.begun, now, &mut orders);
+        let tray = match &answer {
+            Answer::Granted(pooled) => {
+                put_on_tray(shared, &mut ledger, pooled.slot(), &asker, now, &mut orders)
+            }
+            Answer::Wait { .. } | Answer::Refused(_) | Answer::NotNow => None,
+        };
+        let overdue = ledger.is_upkeep_overdue(now);
+        drop(ledger);
+        let asked = match answer {
+            Answer::Wait { ticket, mailbox } => {
+                self.begun.waited = true;
+                self.place = Some(InQueue {
+                    ticket,
+                    mailbox,
+                    timer: None,
+                });
+                // A caller with no time to wait learns that by asking again.
+                match self.begun.deadline > now {
+                    true => Asked::Queued,
+                    false => Asked::Again,
+                }
+            }
+            Answer::Granted(pooled) => {
+                let since = self.begun.again.then_some(self.begun.since);
+                match lend(shared, pooled, tray, site, since) {
+                    Some(lease) => Asked::Ended(Ok(lease)),
+                    None => {
+                        self.begun.again = true;
+                        Asked::Again
+                    }
+                }
+            }
+            Answer::Refused(error) => {
+                self.tell_of_refusal(&error);
+                Asked::Ended(Err(error))
+            }
+            Answer::NotNow => Asked::NotNow,
+        };
+        shared.carry_out(&mut orders, place);
+        if overdue && place == Place::Task {
+            upkeep_task::take_over(shared);
+        }
+        asked
+    }
+
+    #[inline]
+    fn begin(&mut self, now: Moment) {
+        let after = |limit: Option<Duration>| limit.map_or(Moment::NEVER, |limit| now + limit);
+        self.begun.since = now;
+        self.begun.deadline = match self.patience {
+            Patience::Usual => after(self.shared.limits.acquire_timeout),
+            Patience::For(limit) => after(limit),
+            Patience::Until(deadline) => deadline,
+        };
+    }
+
+    fn place(&self) -> &InQueue<M> {
+        self.place.as_ref().expect("bug: a wait ends once")
+    }
+
+    /// When the waiter must look again by itself, where the alarm cannot wake it.
+    pub(crate) fn next_look(&self, now: Moment) -> Moment {
+        self.begun.deadline.min(now + HELD_UP_AFTER)
+    }
+
+    /// Returns whether the waiter can sleep. Where the alarm cannot wake it, it has a timer of its
+    /// own, whose time may have come already.
+    #[inline]
+    pub(crate) fn sleeps(&mut self, context: &mut Context<'_>) -> bool {
+        !self.shared.needs_timers() || self.sleeps_by_timer(context)
+    }
+
+    #[cold]
+    fn sleeps_by_timer(&mut self, context: &mut Context<'_>) -> bool {
+        let until = self.next_look(self.shared.clock.exact_now());
+        let Some(place) = &mut self.place else {
+            return false;
+        };
+        let timer = place
+            .timer
+            .get_or_insert_with(|| Box::pin(time::sleep_until(Some(until))));
+        let sleeps = timer.as_mut().poll(context).is_pending();
+        if !sleeps {
+            place.timer = None;
+        }
+        sleeps
+    }
+
+    /// Gives the ledger the waker of this poll. Returns whether the waiter is still queued; if not,
+    /// the outcome is in its mailbox.
+    #[cold]
+    fn look(&mut self, waker: &Waker) -> bool {
+        let shared = self.shared;
+        upkeep_task::start(shared);
+        let ticket = self.place().ticket;
+        let waker = waker.clone();
+        let now = shared.clock.exact_now();
+        let mut orders = Orders::default();
+        let (waits, overdue) = {
+            let mut ledger = shared.ledger_off_trays();
+            let waits = ledger.look(ticket, waker, now, &mut orders);
+            (waits, ledger.is_upkeep_overdue(now))
+        };
+        shared.carry_out(&mut orders, Place::Task);
+        if overdue {
+            upkeep_task::take_over(shared);
+        }
+        waits
+    }
+
+    /// The end of the wait. `None`: the resource was dead, and the caller asks again. A lease is
+    /// made of a grant before anything else happens, so that the grant cannot be lost.
+    #[inline]
+    fn settle(&mut self, mail: Mail<Box<Pooled<M>>>) -> Option<Outcome<M>> {
+        self.place = None;
+        match mail {
+            Ok(pooled) => {
+                let since = Some(self.begun.since);
+                let lease = lend(self.shared, pooled, None, self.site, since);
+                if lease.is_none() {
+                    self.begun.again = true;
+                }
+                lease.map(Ok)
+            }
+            Err(error) => {
+                if let AcquireError::TimedOut(timed_out) = &*error {
+                    self.tell_of_timeout(timed_out);
+                }
+                self.tell_of_refusal(&error);
+                Some(Err(error))
+            }
+        }
+    }
+
+    #[cold]
+    fn tell_of_refusal(&self, error: &AcquireError<M::Error>) {
+        let is_none = self.begun.unqueued && matches!(error, AcquireError::Rejected { .. });
+        if let Some(reason) = error.refusal().filter(|_| !is_none) {
+            self.shared.observers.refused(self.site, reason);
+        }
+    }
+
+    /// Raises the events of a timeout.
+    #[cold]
+    fn tell_of_timeout(&self, timed_out: &TimedOut<M::Error>) {
+        let observers = &self.shared.observers;
+        if !observers.any() {
+            return;
+        }
+        let seen = &timed_out.seen;
+        let circle = seen.circle_told.as_ref();
+        if circle.is_some_and(|told| !told.swap(true, Ordering::AcqRel)) {
+            observers.nested_acquire(self.site, &seen.circle);
+        }
+        observers.timed_out(self.site, timed_out.waited(), &seen.status);
+    }
+
+    #[cold]
+    fn withdraw(&mut self, place: &InQueue<M>) {
+        let now = self.shared.clock.exact_now();
+        let mut orders = Orders::default();
+        let mut ledger = self.shared.ledger_off_trays();
+        ledger.withdraw(place.ticket, &place.mailbox, now, &mut orders);
+        drop(ledger);
+        self.shared.carry_out(&mut orders, Place::Drop);
+    }
+}
+
+impl<M: Manager + 'static> Drop for Waiting<'_, M> {
+    #[inline]
+    fn drop(&mut self) {
+        if let Some(place) = self.place.take() {
+            self.withdraw(&place);
+        }
+    }
+}

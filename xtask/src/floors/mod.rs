@@ -1,0 +1,106 @@
+//! The floors step of the gate: the published crates are built and tried with the oldest
+//! dependencies that they allow, and by the oldest Rust where that is installed.
+//!
+//! They are built in a workspace of their own, made from the real manifests: `target/floors`. Its
+//! lock file is kept in the tree, so that the step builds the same thing on every machine.
+
+mod msrv;
+#[cfg(test)]
+mod tests;
+mod workspace;
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use crate::command::{Cargo, Outcome};
+
+use workspace::{Member, Workspace};
+
+const HOME: &str = "target/floors";
+const LOCK: &str = "xtask/floors.lock";
+const LOCK_IN_USE: &str = "target/floors/Cargo.lock";
+const BUILT: &str =
+    "--locked --manifest-path target/floors/Cargo.toml --target-dir target/floors/built";
+
+pub(crate) fn run(args: &[&str]) -> Outcome {
+    match args {
+        [] => check(),
+        ["--write"] => write(),
+        _ => Err("usage: cargo xtask floors [--write]".into()),
+    }
+}
+
+/// Builds all published crates, and runs the core's unit tests and examples.
+pub(crate) fn check() -> Outcome {
+    let workspace = prepare()?;
+    let lock = fs::read_to_string(LOCK).map_err(|error| unread(LOCK, &error))?;
+    workspace.has_floors_of(&lock)?;
+    write_new(LOCK_IN_USE, &lock).map_err(|error| unread(LOCK_IN_USE, &error))?;
+
+    let stale =
+        |failure| format!("{failure}; if the lock file is stale: cargo xtask floors --write");
+    let build = Cargo::new(&format!("check {BUILT} --workspace --all-features"));
+    build.run().map_err(stale)?;
+    Cargo::new(&format!("test --quiet {BUILT} -p cenote")).run()?;
+    msrv::check(&workspace, BUILT)
+}
+
+/// Finds the oldest versions again. Needed after a change of a dependency or of its version.
+fn write() -> Outcome {
+    let workspace = prepare()?;
+    // The flag is unstable, but it decides only which versions are written down.
+    let update = "update -Z direct-minimal-versions --manifest-path target/floors/Cargo.toml";
+    let update = Cargo::new(update).variable("RUSTC_BOOTSTRAP", "1");
+    update.run()?;
+    let lock = fs::read_to_string(LOCK_IN_USE).map_err(|error| unread(LOCK_IN_USE, &error))?;
+    write_new(LOCK, &lock).map_err(|error| unread(LOCK, &error))?;
+    workspace.has_floors_of(&lock)?;
+    println!("the floors are in {LOCK}; to build with them: cargo xtask floors");
+    Ok(())
+}
+
+/// Writes the manifests of the workspace of the floors.
+fn prepare() -> Result<Workspace, String> {
+    let workspace = read_workspace().map_err(|error| unread("the manifests", &error))?;
+    let write = || -> io::Result<()> {
+        write_new(&format!("{HOME}/Cargo.toml"), &workspace.manifest())?;
+        for member in &workspace.members {
+            let home = format!("{HOME}/crates/{}", member.name);
+            fs::create_dir_all(&home)?;
+            write_new(&format!("{home}/Cargo.toml"), &member.manifest())?;
+        }
+        Ok(())
+    };
+    write().map_err(|error| unread(HOME, &error))?;
+    Ok(workspace)
+}
+
+fn read_workspace() -> io::Result<Workspace> {
+    let mut members = Vec::new();
+    for entry in fs::read_dir("crates")? {
+        let home = entry?.path();
+        // A folder without a manifest is no crate.
+        let text = fs::read_to_string(home.join("Cargo.toml")).unwrap_or_default();
+        members.extend(Member::published(&text));
+    }
+    members.sort_by(|one, other| one.name.cmp(&other.name));
+    fs::create_dir_all(HOME)?;
+    Ok(Workspace {
+        root: fs::read_to_string("Cargo.toml")?,
+        members,
+    })
+}
+
+/// Leaves a file alone that is as it should be, so that cargo sees no change.
+fn write_new(path: &str, text: &str) -> io::Result<()> {
+    let path = Path::new(path);
+    if fs::read_to_string(path).is_ok_and(|before| before == text) {
+        return Ok(());
+    }
+    fs::write(path, text)
+}
+
+fn unread(path: &str, error: &io::Error) -> String {
+    format!("cannot read or write {path} ({error}); rerun: cargo xtask floors --write")
+}
