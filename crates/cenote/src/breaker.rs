@@ -2,7 +2,7 @@
 //!
 //! You need this module if a pool shall stop lending by itself: give [`Builder::breaker`] one of
 //! the two strategies here, or your own [`Strategy`]. By hand it works without a strategy: see
-//! [`Breaker`].
+//! [`Breaker`]. Several pools of one server can have one breaker: see [`SharedBreaker`].
 //!
 //! The states are [`Active`](BreakerState::Active), [`Inactive`](BreakerState::Inactive) and
 //! [`Recovering`](BreakerState::Recovering). Other libraries call them *closed*, *open* and
@@ -19,7 +19,9 @@ use std::time::{Duration, Instant};
 use crate::error::ErrorClass;
 use crate::manager::Manager;
 use crate::pool::Pool;
+pub use crate::shared_breaker::SharedBreaker;
 use crate::shell::carry_out::Place;
+use crate::shell::upkeep_task;
 pub use crate::strategies::{ConsecutiveFailures, FailureRate};
 
 /// Whether a pool lends. [`Breaker`] has an example.
@@ -30,7 +32,8 @@ pub enum BreakerState {
     Active,
     /// It does not: every acquire fails at once with `Unavailable`. Others call this *open*.
     Inactive,
-    /// It lends at most `probes` resources at once, until the strategy decides. Others call this
+    /// The pool opens and checks one resource by itself (unless `self_probe` is off). Then it lends
+    /// at most `probes` resources at once, until the strategy decides. Others call this
     /// *half-open*.
     Recovering,
 }
@@ -96,7 +99,8 @@ impl<M: Manager + 'static> Breaker<'_, M> {
     }
 
     /// Lets `strategy` decide from now on, in place of the one before. The state stays as it is; an
-    /// inactive breaker asks the new strategy when to recover.
+    /// inactive breaker asks the new strategy when to recover. If pools share the breaker, this
+    /// and every other change is for all of them.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -127,7 +131,12 @@ impl<M: Manager + 'static> Breaker<'_, M> {
     }
 
     fn set(&self, state: BreakerState) {
-        self.pool.shared.set_breaker(None, state, Place::here());
+        let place = Place::here();
+        if place == Place::Task {
+            // Upkeep tries the pool's own probe again.
+            upkeep_task::start(&self.pool.shared);
+        }
+        self.pool.shared.set_breaker(None, state, place);
     }
 }
 
@@ -240,8 +249,8 @@ pub enum Recovery {
 /// # Ok(()) }
 /// ```
 pub trait Strategy: Send + Sync + 'static {
-    /// A return was accepted. While the breaker recovers, only returns of probes are reported:
-    /// leases from before say nothing about the backend now.
+    /// A return was accepted. While the breaker recovers, only returns of probes are reported, and
+    /// the success of the pool's own probe: leases from before say nothing about the backend now.
     fn report_success(&self, state: BreakerState, now: Instant) -> Verdict;
 
     /// Something failed.

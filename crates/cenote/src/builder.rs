@@ -4,7 +4,7 @@ use std::fmt;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 
-use crate::breaker::Strategy;
+use crate::breaker::{SharedBreaker, Strategy};
 use crate::config::{Config, ConfigError, Limits};
 use crate::event::Observer;
 use crate::hook::{AsyncPredicate, Hooks, hook};
@@ -14,6 +14,7 @@ use crate::observers::Observers;
 use crate::pool::Pool;
 use crate::registry;
 use crate::rt::sync::{AtomicU64, AtomicUsize, CachePadded, Mutex, Ordering};
+use crate::shell::severers::Severers;
 use crate::shell::shared::Shared;
 use crate::shell::strategy::StrategyPlace;
 use crate::shell::upkeep_task::Upkeep;
@@ -46,6 +47,7 @@ pub struct Builder<M: Manager + 'static> {
     hooks: Hooks<M::Resource>,
     observers: Vec<Arc<dyn Observer>>,
     strategy: Option<Arc<dyn Strategy>>,
+    shared_breaker: Option<SharedBreaker>,
     seed: Option<u64>,
 }
 
@@ -60,6 +62,7 @@ impl<M: Manager + 'static> Builder<M> {
             },
             observers: Vec::new(),
             strategy: None,
+            shared_breaker: None,
             seed: None,
         }
     }
@@ -163,6 +166,13 @@ impl<M: Manager + 'static> Builder<M> {
         self
     }
 
+    /// Shares one breaker with other pools, in place of one of its own. [`SharedBreaker`] has an
+    /// example.
+    pub fn shared_breaker(mut self, breaker: &SharedBreaker) -> Self {
+        self.shared_breaker = Some(breaker.clone());
+        self
+    }
+
     /// The seed of every random draw of this pool (back-off, lifetime), so that a simulation can be
     /// played again.
     #[doc(hidden)]
@@ -203,6 +213,7 @@ impl<M: Manager + 'static> Builder<M> {
             seed,
             time::now(),
         );
+        let group = self.shared_breaker.map(|breaker| breaker.group);
         let shared = Shared {
             name,
             manager: self.manager,
@@ -210,7 +221,8 @@ impl<M: Manager + 'static> Builder<M> {
             works_on_return: limits.check_on_return || asks_back,
             hooks: self.hooks,
             observers,
-            strategy: StrategyPlace::new(self.strategy),
+            strategy: StrategyPlace::new(self.strategy, group.clone()),
+            severers: Severers::default(),
             ledger: CachePadded(Mutex::new(ledger)),
             trays,
             limits,
@@ -222,6 +234,9 @@ impl<M: Manager + 'static> Builder<M> {
         shared.observers.pool_opened(shared.limits.max_size);
         let shared = Arc::new(shared);
         registry::enter(&shared);
+        if let Some(group) = group {
+            group.join(&shared);
+        }
         Ok(Pool { shared })
     }
 }

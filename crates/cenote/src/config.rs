@@ -146,6 +146,10 @@ pub struct Config {
     /// How many resources may be lent at once while the [breaker](crate::breaker) recovers. Leases
     /// from before do not count. Default 1, at least 1.
     pub probes: usize,
+    /// Whether the pool proves by itself that the backend is back: while the breaker recovers, the
+    /// pool opens and checks one resource before it lends any, so that no caller is spent as a
+    /// probe. Meanwhile callers wait. Default true.
+    pub self_probe: bool,
 }
 
 impl Default for Config {
@@ -177,6 +181,7 @@ impl Default for Config {
             nested: Nested::Report,
             warm_up: WarmUp::Required,
             probes: 1,
+            self_probe: true,
         }
     }
 }

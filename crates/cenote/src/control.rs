@@ -205,7 +205,9 @@ impl<M: Manager + 'static> Pool<M> {
             let kept = catch_unwind(AssertUnwindSafe(|| keep(&mut pooled.resource)));
             let refused = Outcome::Unfit(CloseReason::Refused);
             self.order(|ledger, now, orders| match kept {
-                Ok(false) => ledger.judged(slot, pooled, refused, now, orders),
+                Ok(false) => {
+                    ledger.judged(slot, pooled, refused, now, orders);
+                }
                 Ok(true) | Err(_) => ledger.put_back(slot, pooled, now, orders),
             });
             if let Err(panic) = kept {

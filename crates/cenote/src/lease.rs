@@ -15,6 +15,8 @@ use crate::manager::{LeaseEnd, Manager};
 use crate::rt;
 use crate::shell::driver;
 use crate::shell::pooled::Pooled;
+#[cfg(not(cenote_model))]
+use crate::shell::pooled::Stay;
 use crate::time;
 
 /// A resource that is lent. It goes back to its pool when the lease is dropped: on any thread, with
@@ -174,6 +176,12 @@ impl<M: Manager + 'static> Lease<M> {
             Poll::Pending
         })
         .await;
+    }
+
+    /// Whether the resource stays in its scope after a use that has ended in this way.
+    #[cfg(not(cenote_model))]
+    pub(crate) fn stay(this: &mut Self, end: LeaseEnd) -> Stay {
+        this.pooled.as_mut().expect(ENDED).stay(end)
     }
 
     fn pooled(&self) -> &Pooled<M> {

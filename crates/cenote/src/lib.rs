@@ -15,6 +15,7 @@ mod lease;
 mod ledger;
 mod manager;
 mod observers;
+mod permit;
 mod pool;
 mod reasons;
 pub mod registry;
@@ -22,6 +23,8 @@ mod rt;
 #[cfg(not(cenote_model))]
 pub mod scope;
 mod setters;
+mod sever;
+mod shared_breaker;
 mod shell;
 pub mod status;
 mod strategies;
@@ -39,9 +42,11 @@ pub use error::{AcquireError, OpenError, WarmError};
 pub use event::Observer;
 pub use lease::Lease;
 pub use manager::{LeaseEnd, Manager};
+pub use permit::Permit;
 pub use pool::{Pool, WeakPool};
 #[cfg(cenote_model)]
 pub use rt::{begin, shut_down};
 #[cfg(not(cenote_model))]
 pub use scope::scope;
+pub use sever::Severer;
 pub use status::{CloseReason, Health, Holder, Leftover, Status};

@@ -6,6 +6,7 @@ use std::fmt;
 use std::future::Future;
 
 use crate::error::ErrorClass;
+use crate::sever::Severer;
 
 /// Opens one kind of resource, and knows whether it is still good.
 ///
@@ -149,6 +150,20 @@ pub trait Manager: Send + Sync {
         false
     }
 
+    /// Returns whether a resource must stay in its [scope](crate::scope()): the next use in that
+    /// scope needs this very resource, because it has an open transaction, a changed session or a
+    /// subscription.
+    ///
+    /// It is asked when a [bound](crate::scope::Bound) lease ends inside a scope, on the thread of
+    /// the caller. So this must be cheap, and do no I/O. If it returns true, the lease rests in the
+    /// scope, as if it were pinned, until this returns false after another use, or the scope ends.
+    /// If it returns false and the resource [is broken](Manager::is_broken), the lease leaves the
+    /// scope even if it is pinned, and the next use gets another one.
+    /// [`Handle`](crate::scope::Handle) has an example.
+    fn must_stay(&self, resource: &mut Self::Resource) -> bool {
+        false
+    }
+
     /// Makes a resource as good as new, by a rollback or a reset. An error closes it. Limited by
     /// `clean_timeout`.
     ///
@@ -160,6 +175,13 @@ pub trait Manager: Send + Sync {
         resource: &mut Self::Resource,
     ) -> impl Future<Output = Result<(), Self::Error>> + Send {
         async { Ok(()) }
+    }
+
+    /// Returns a way to cut a resource from outside, while another task uses it: mostly by shutting
+    /// its socket down. The pool asks once, after the open, and uses it only in
+    /// [`Pool::sever`](crate::Pool::sever), which has an example.
+    fn severer(&self, resource: &mut Self::Resource) -> Option<Severer> {
+        None
     }
 
     /// Closes a resource for good. Its slot is free when this is done, or when `close_timeout` is
@@ -209,7 +231,8 @@ pub trait Manager: Send + Sync {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum LeaseEnd {
-    /// No lease has ended: the resource is idle, and about to be lent or checked.
+    /// No lease has ended: the resource is idle, and about to be lent or checked, or it rests in a
+    /// scope.
     Idle,
     /// The lease was dropped or released.
     Returned,

@@ -11,6 +11,7 @@ use crate::builder::Builder;
 use crate::config::WarmUp;
 use crate::error::{AcquireError, WarmError};
 use crate::lease::Lease;
+use crate::ledger::Ask;
 use crate::manager::Manager;
 use crate::shell::acquire::{self, Acquire, Patience};
 use crate::shell::carry_out::Place;
@@ -183,7 +184,8 @@ impl<M: Manager + 'static> Pool<M> {
     pub fn try_acquire_or_open(
         &self,
     ) -> impl Future<Output = Result<Option<Lease<M>>, AcquireError<M::Error>>> + Send {
-        let waiting = Waiting::new(&self.shared, Location::caller(), Patience::Usual).unqueued();
+        let waiting =
+            Waiting::new(&self.shared, Location::caller(), Patience::Usual).asking(Ask::Unqueued);
         async move {
             match waiting.await {
                 Ok(lease) => Ok(Some(lease)),

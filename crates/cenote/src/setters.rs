@@ -343,4 +343,20 @@ setters! {
     /// # Ok(()) }
     /// ```
     probes: usize;
+    /// Sets [`Config::self_probe`].
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// for (self_probe, idle) in [(true, 1), (false, 0)] {
+    ///     let pool = cenote::Pool::from_fn(async || Ok::<_, &str>(()));
+    ///     let pool = pool.self_probe(self_probe).build()?;
+    ///     pool.breaker().probe();
+    ///     tokio::task::yield_now().await;
+    ///     tokio::task::yield_now().await;
+    ///     assert_eq!(pool.status().idle, idle, "no caller has asked yet");
+    /// }
+    /// # Ok(()) }
+    /// ```
+    self_probe: bool;
 }

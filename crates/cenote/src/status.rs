@@ -56,6 +56,9 @@ pub struct Status {
     /// Resources that are being closed. They are not part of `total`, but their slots are not free:
     /// `total + closing` stays within `max_size`.
     pub closing: usize,
+    /// Places that were [reserved](crate::Pool::reserve) and hold no resource yet. They count
+    /// against `max_size` like leases.
+    pub reserved: usize,
     /// Callers that wait.
     pub waiting: usize,
     /// How long the first of them has waited.

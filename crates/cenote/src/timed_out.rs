@@ -116,10 +116,13 @@ impl<E> fmt::Display for TimedOut<E> {
         let seen = self.status();
         write!(
             f,
-            "pool `{pool}`: no resource within {waited:.1?}: \
-             {} of {} in use, {} opening, {} waiting",
-            seen.in_use, seen.max_size, seen.opening, seen.waiting
+            "pool `{pool}`: no resource within {waited:.1?}: {} of {} in use",
+            seen.in_use, seen.max_size
         )?;
+        if seen.reserved > 0 {
+            write!(f, ", {} reserved", seen.reserved)?;
+        }
+        write!(f, ", {} opening, {} waiting", seen.opening, seen.waiting)?;
         for (nth, group) in holders.iter().take(SITES_SHOWN).enumerate() {
             f.write_str(if nth == 0 { "; held: " } else { ", " })?;
             group.fmt(f)?;
@@ -167,6 +170,6 @@ pub enum Phase {
     Closing,
     /// For [`resume`](crate::Pool::resume): the pool was suspended.
     Suspended,
-    /// For a probe to come back: the breaker was recovering.
+    /// For the pool's own probe, or for a probe to come back: the breaker was recovering.
     Recovering,
 }

@@ -89,52 +89,75 @@ impl<M: Manager + 'static> Pool<M> {
     }
 }
 
+/// A lease that a closure can use: of a pool, or bound to a scope.
+pub(crate) trait Usable {
+    type Resource;
+
+    fn resource(&mut self) -> &mut Self::Resource;
+    fn end(self, end: LeaseEnd);
+    fn discard(self);
+}
+
+impl<M: Manager + 'static> Usable for Lease<M> {
+    type Resource = M::Resource;
+
+    fn resource(&mut self) -> &mut M::Resource {
+        self
+    }
+
+    fn end(self, end: LeaseEnd) {
+        Lease::end(self, end);
+    }
+
+    fn discard(self) {
+        Lease::discard(self);
+    }
+}
+
 /// A lease that a closure uses. If it is dropped before the closure is done, the closure has
 /// panicked or was cancelled.
-struct Used<M: Manager + 'static, E, K: FnOnce(Option<&E>) -> bool> {
+pub(crate) struct Used<L: Usable, E, K: FnOnce(Option<&E>) -> bool> {
     /// Present until the end.
-    inside: Option<(Lease<M>, K)>,
+    inside: Option<(L, K)>,
     error: PhantomData<fn(&E)>,
 }
 
-impl<M: Manager + 'static, E, K: FnOnce(Option<&E>) -> bool> Used<M, E, K> {
-    fn new(lease: Lease<M>, keep: K) -> Self {
+impl<L: Usable, E, K: FnOnce(Option<&E>) -> bool> Used<L, E, K> {
+    pub(crate) fn new(lease: L, keep: K) -> Self {
         Self {
             inside: Some((lease, keep)),
             error: PhantomData,
         }
     }
 
-    fn resource(&mut self) -> &mut M::Resource {
-        let (lease, _) = self
-            .inside
-            .as_mut()
-            .expect("bug: a closure runs before its end");
-        lease
+    pub(crate) fn resource(&mut self) -> &mut L::Resource {
+        let inside = self.inside.as_mut();
+        let (lease, _) = inside.expect("bug: a closure runs before its end");
+        lease.resource()
     }
 
     /// The closure is done.
-    fn end(mut self, error: Option<&E>) {
+    pub(crate) fn end(mut self, error: Option<&E>) {
         let Some((lease, keep)) = self.inside.take() else {
             return;
         };
         match error {
             None => drop(lease),
-            Some(_) if keep(error) => Lease::end(lease, LeaseEnd::Failed),
-            Some(_) => Lease::discard(lease),
+            Some(_) if keep(error) => lease.end(LeaseEnd::Failed),
+            Some(_) => lease.discard(),
         }
     }
 }
 
-impl<M: Manager + 'static, E, K: FnOnce(Option<&E>) -> bool> Drop for Used<M, E, K> {
+impl<L: Usable, E, K: FnOnce(Option<&E>) -> bool> Drop for Used<L, E, K> {
     fn drop(&mut self) {
         let Some((lease, keep)) = self.inside.take() else {
             return;
         };
         if !thread::panicking() && keep(None) {
-            Lease::end(lease, LeaseEnd::Cancelled);
+            lease.end(LeaseEnd::Cancelled);
         } else {
-            Lease::discard(lease);
+            lease.discard();
         }
     }
 }

@@ -175,7 +175,11 @@ impl Manager for SimManager {
     }
 
     async fn check(&self, thing: &mut Thing) -> Result<(), Fault> {
-        self.0.vet(Call::Check, thing).await
+        self.0.vet(Call::Check, thing).await?;
+        let mut world = self.0.world();
+        world.tick += 1;
+        world.passed_check_at = world.tick;
+        Ok(())
     }
 
     fn is_broken(&self, thing: &mut Thing, _: LeaseEnd) -> bool {

@@ -16,6 +16,7 @@ use super::meddle::Calling;
 use super::outcome::{Acquired, Before, ended};
 use super::plan::Lie;
 use super::wakes::Vigil;
+use super::want::Want;
 use super::world::{Ask, Name, Sim, now};
 use crate::rig::cut;
 
@@ -36,6 +37,9 @@ pub(super) struct Asking {
     pool: Pool<SimManager>,
     client: usize,
     patience: Patience,
+    told: &'static str,
+    /// It has a place, and comes before all that are queued.
+    has_place: bool,
     /// Set from the first poll to the end.
     number: Option<u64>,
     /// The waker of the last poll.
@@ -48,23 +52,23 @@ impl Asking {
         sim: &Arc<Sim>,
         pool: &Pool<SimManager>,
         client: usize,
+        want: Want,
         patience: Patience,
     ) -> Self {
-        let own = pool.clone();
+        let patience = match want {
+            Want::LeaseOrNothing => Patience::Pool,
+            _ => patience,
+        };
         Self {
             sim: Arc::clone(sim),
             pool: pool.clone(),
             client,
             patience,
+            told: want.name(),
+            has_place: matches!(want, Want::LeaseFor(_)),
             number: None,
             vigil: None,
-            acquiring: Some(Box::pin(async move {
-                match patience {
-                    Patience::Pool => own.acquire().await,
-                    Patience::For(limit) => own.acquire_within(limit).await,
-                    Patience::Until(deadline) => own.acquire_by(deadline.into_std()).await,
-                }
-            })),
+            acquiring: Some(Box::pin(want.ask(pool.clone(), patience))),
         }
     }
 
@@ -117,7 +121,7 @@ impl Asking {
         self.number = Some(number);
         world.note(
             Name(self.client),
-            format_args!("ask {number}: acquires, {:?}", Shown(self.patience)),
+            format_args!("ask {number}: {}, {:?}", self.told, Shown(self.patience)),
         );
         let ask = Ask {
             client: self.client,
@@ -126,7 +130,7 @@ impl Asking {
             due: deadline,
             left_at: None,
             dozing: false,
-            again: false,
+            again: self.has_place,
         };
         world.asks.insert(number, ask);
         before
@@ -136,7 +140,7 @@ impl Asking {
         let mut world = self.sim.world();
         world.counted.waited += 1;
         world.note(Name(self.client), format_args!("ask {number}: is queued"));
-        let place = if self.sim.tells(Lie::WrongOrder) {
+        let place = if self.sim.tells(Lie::WrongOrder) || self.has_place {
             0
         } else {
             world.queue.len()

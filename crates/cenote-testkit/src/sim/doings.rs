@@ -16,8 +16,9 @@ use super::backend::SimManager;
 use super::client::{Asking, End, Patience, SimLease, give_back};
 use super::knobs::{self, Knob, resized};
 use super::meddle::Calling;
-use super::outcome::{Acquired, Before, ended};
+use super::outcome::{Acquired, Before, Got, ended};
 use super::waits::{GivesUp, poll_once, wait};
+use super::want::Want;
 use super::world::{Ask, Name, Sim};
 use crate::backend::{Call, explode};
 use crate::rig::cut;
@@ -46,6 +47,10 @@ impl Client {
                 self.try_once().await;
             } else if self.rng.u8(0..8) == 0 {
                 self.visit().await;
+            } else if self.rng.u8(0..10) == 0 {
+                self.try_or_open().await;
+            } else if self.rng.u8(0..8) == 0 {
+                self.reserve().await;
             } else if self.sim.plan.blind > 0 && self.rng.bool() {
                 self.bustle().await;
             } else {
@@ -58,8 +63,10 @@ impl Client {
     /// held like any other lease.
     async fn bustle(&mut self) {
         for left in (0..self.rng.u8(3..10)).rev() {
-            let asking = Asking::new(&self.sim, &self.pool, self.me, Patience::Pool);
-            let Ok(lease) = asking.await else { return };
+            let asking = self.asking(Want::Lease, Patience::Pool);
+            let Ok(Got::Lease(lease)) = asking.await else {
+                return;
+            };
             if left == 0 || self.is_over() {
                 return self.use_it(lease, 0).await;
             }
@@ -104,7 +111,23 @@ impl Client {
             7 => Patience::Until(self.began),
             _ => Patience::For(self.pause() * 2 + Duration::from_micros(self.rng.u64(0..=1500))),
         };
-        let gives_up = match self.rng.u8(0..16) {
+        let gives_up = self.gives_up();
+        let asking = Box::pin(self.asking(Want::Lease, patience));
+        let acquired = match gives_up {
+            GivesUp::LeftBehind => self.leave_behind(asking).await,
+            _ => wait(asking, gives_up).await,
+        };
+        if let Some(Ok(Got::Lease(lease))) = acquired {
+            self.use_it(lease, depth).await;
+        }
+    }
+
+    fn asking(&self, want: Want, patience: Patience) -> Asking {
+        Asking::new(&self.sim, &self.pool, self.me, want, patience)
+    }
+
+    fn gives_up(&mut self) -> GivesUp {
+        match self.rng.u8(0..16) {
             0..=1 => GivesUp::AfterPolls(self.rng.usize(0..4)),
             2 => GivesUp::After(self.pause()),
             3 => GivesUp::Dozes(self.pause()),
@@ -112,14 +135,39 @@ impl Client {
             5 => GivesUp::Restless(self.pause()),
             6 if self.sim.plan.meddle > 0 => GivesUp::LeftBehind,
             _ => GivesUp::Never,
+        }
+    }
+
+    async fn try_or_open(&mut self) {
+        let gives_up = self.gives_up();
+        let asking = self.asking(Want::LeaseOrNothing, Patience::Pool);
+        if let Some(Ok(Got::Lease(lease))) = wait(Box::pin(asking), gives_up).await {
+            self.use_it(lease, 0).await;
+        }
+    }
+
+    /// Reserves a place, and gives it up or exchanges it for a lease.
+    async fn reserve(&mut self) {
+        let patience = match self.rng.bool() {
+            true => Patience::Pool,
+            false => Patience::For(self.pause() * 2),
         };
-        let asking = Box::pin(Asking::new(&self.sim, &self.pool, self.me, patience));
-        let acquired = match gives_up {
-            GivesUp::LeftBehind => self.leave_behind(asking).await,
-            _ => wait(asking, gives_up).await,
+        let gives_up = self.gives_up();
+        let asking = self.asking(Want::Place, patience);
+        let Some(Ok(Got::Permit(permit))) = wait(Box::pin(asking), gives_up).await else {
+            return;
         };
-        if let Some(Ok(lease)) = acquired {
-            self.use_it(lease, depth).await;
+        self.think().await;
+        self.sim.world().permits -= 1;
+        if self.rng.u8(0..4) == 0 {
+            self.note("gives its place up");
+            let _calling = Calling::begin(&self.sim);
+            return drop(permit);
+        }
+        let gives_up = self.gives_up();
+        let asking = self.asking(Want::LeaseFor(permit), Patience::Pool);
+        if let Some(Ok(Got::Lease(lease))) = wait(Box::pin(asking), gives_up).await {
+            self.use_it(lease, 0).await;
         }
     }
 
@@ -151,8 +199,10 @@ impl Client {
             true => GivesUp::Restless(self.pause()),
             false => GivesUp::AfterPolls(self.rng.usize(1..4)),
         };
-        if let Some(Ok(lease)) = wait(asking, gives_up).await {
-            self.use_it(lease, 0).await;
+        match wait(asking, gives_up).await {
+            Some(Ok(Got::Lease(lease))) => self.use_it(lease, 0).await,
+            Some(Ok(Got::Permit(_))) => self.sim.world().permits -= 1,
+            _ => {}
         }
     }
 
@@ -185,11 +235,11 @@ impl Client {
                 self.sim.world().asks.remove(&number);
                 return self.note(format_args!("ask {number}: finds nothing"));
             }
-            Ok(Some(lease)) => Ok(lease),
+            Ok(Some(lease)) => Ok(Got::Lease(lease)),
             Err(error) => Err(error),
         };
         ended(&self.sim, &self.pool, number, Some(before), refuses, &lease);
-        if let Ok(lease) = lease {
+        if let Ok(Got::Lease(lease)) = lease {
             self.use_it(lease, 0).await;
         }
     }

@@ -12,7 +12,9 @@ use super::client::{Asking, End, Patience, SimLease, give_back};
 use super::knobs::resized;
 use super::oracle::inspect;
 use super::outcome::Acquired;
+use super::want::Want;
 use super::world::{Sim, now};
+use crate::backend::Fault;
 
 /// The number of the first guest. A guest acquires at the end, in a task of its own.
 const FIRST_GUEST: usize = 100;
@@ -135,7 +137,8 @@ async fn full_service(sim: &Arc<Sim>, pool: &Pool<SimManager>) -> Vec<(usize, Si
 async fn leave_on_tray(sim: &Arc<Sim>, pool: &Pool<SimManager>) {
     for _ in 0..2 {
         let patience = Patience::For(sim.plan.recovers_within());
-        match Asking::new(sim, pool, FIRST_GUEST, patience).await {
+        let asking = Asking::new(sim, pool, FIRST_GUEST, Want::Lease, patience);
+        match leased(asking.await) {
             Ok(lease) => give_back(sim, FIRST_GUEST, lease, End::Dropped).await,
             Err(error) => sim.world().broke(format_args!("O8: no service: {error}")),
         }
@@ -147,13 +150,17 @@ async fn acquire(
     pool: &Pool<SimManager>,
     guest: usize,
     limit: Duration,
-) -> Acquired {
-    let asking = Asking::new(sim, pool, guest, Patience::For(limit));
+) -> Result<SimLease, AcquireError<Fault>> {
+    let asking = Asking::new(sim, pool, guest, Want::Lease, Patience::For(limit));
     let acquired = tokio::spawn(asking)
         .await
         .expect("an acquire does not panic");
     inspect(sim, pool);
-    acquired
+    leased(acquired)
+}
+
+fn leased(acquired: Acquired) -> Result<SimLease, AcquireError<Fault>> {
+    acquired.map(|got| got.lease().expect("a lease was asked for"))
 }
 
 /// O8: after the close nothing is left but forgotten leases.

@@ -9,6 +9,7 @@ use std::task::{Context, Poll, Waker};
 
 use super::client::{Asking, End, give_back_now};
 use super::knobs::{self, Knob};
+use super::outcome::Got;
 use super::wakes;
 use super::world::Sim;
 
@@ -79,8 +80,14 @@ fn visit(sim: &Arc<Sim>, whose: &'static str) {
     };
     sim.note(whose, "polls an acquire that was left behind");
     match poll_once(&mut asking, Waker::noop()) {
-        Poll::Ready(Ok(lease)) => give_back_now(sim, asking.client(), lease, End::Dropped),
-        Poll::Ready(Err(_)) => {}
+        Poll::Ready(Ok(Got::Lease(lease))) => {
+            give_back_now(sim, asking.client(), lease, End::Dropped);
+        }
+        Poll::Ready(Ok(Got::Permit(permit))) => {
+            sim.world().permits -= 1;
+            drop(permit);
+        }
+        Poll::Ready(Ok(Got::Nothing) | Err(_)) => {}
         Poll::Pending => sim.leave_behind(asking),
     }
 }

@@ -48,6 +48,7 @@ mod plan;
 mod scheduler;
 mod waits;
 mod wakes;
+mod want;
 mod world;
 
 use std::fmt;

@@ -88,6 +88,15 @@ fn check_books(world: &mut World, status: &Status) {
             status.in_use, status.waiting
         ),
     );
+    let permits = world.permits;
+    let unread = served.unwrap_or_default();
+    world.expect(
+        (permits..=permits + unread).contains(&status.reserved),
+        format_args!(
+            "O5: {} reserved, but {permits} permits and {unread} acquires that were served",
+            status.reserved
+        ),
+    );
     let before = world.seen.take();
     let backwards = before.is_some_and(|before| goes_backwards(&before, status));
     world.expect(!backwards, "O5: a counter went backwards");
@@ -172,10 +181,17 @@ pub(super) fn check_rest(sim: &Sim, pool: &Pool<SimManager>) {
     let allowance = match pool.breaker().state() {
         _ if pool.is_closed() => 0,
         BreakerState::Active => usize::MAX,
-        // More may be out, if they were lent before.
+        // More may be out, if they were lent before. The pool may still need a proof.
+        BreakerState::Recovering if sim.plan.config.self_probe => 0,
         BreakerState::Recovering => sim.plan.config.probes.saturating_sub(status.in_use),
         _ => 0,
     };
+    let promised = status.in_use + status.reserved;
+    let allowance = match status.reserved {
+        0 => allowance,
+        _ => allowance.min(status.max_size.saturating_sub(promised)),
+    };
+    check_proof(sim, pool, &status);
     let mut world = sim.world();
     let world = &mut *world;
     check_owed(sim, world, &status);
@@ -197,6 +213,25 @@ pub(super) fn check_rest(sim: &Sim, pool: &Pool<SimManager>) {
         check_no_idle_hands(sim, world, &status, status.waiting.min(allowance));
     }
     check_deadlines(world);
+}
+
+/// O7: a pool that has to prove its backend alive does so, or an open has just failed, or all
+/// resources are out.
+fn check_proof(sim: &Sim, pool: &Pool<SimManager>, status: &Status) {
+    if pool.is_closed() || !sim.plan.config.self_probe {
+        return;
+    }
+    let mut world = sim.world();
+    let is_proven = world
+        .recovering_since
+        .is_none_or(|since| world.passed_check_at > since);
+    let coming = status.opening + status.checking + status.cleaning;
+    let is_full = status.total + status.closing >= status.max_size && status.idle == 0;
+    let holds = is_proven || coming > 0 || is_full || world.failing;
+    world.expect(
+        holds,
+        "O7: the backend has to be proven alive, and nothing is done",
+    );
 }
 
 /// A task that took a piece of work runs a callback, or pauses between two tries of an open.

@@ -1,7 +1,7 @@
 //! The oracles that look at an acquire when it ends.
 
 use cenote::config::{Nested, OnOpenError};
-use cenote::{AcquireError, Lease, Pool};
+use cenote::{AcquireError, Lease, Permit, Pool};
 
 use super::backend::SimManager;
 use super::oracle::TICK;
@@ -9,7 +9,25 @@ use super::plan::Lie;
 use super::world::{Ask, Held, Name, Sim, World, now};
 use crate::backend::Fault;
 
-pub(super) type Acquired = Result<Lease<SimManager>, AcquireError<Fault>>;
+pub(super) type Acquired = Result<Got, AcquireError<Fault>>;
+
+/// What a client gets.
+#[derive(Debug)]
+pub(super) enum Got {
+    Lease(Lease<SimManager>),
+    Permit(Permit<SimManager>),
+    /// The client did not want to be queued.
+    Nothing,
+}
+
+impl Got {
+    pub(super) fn lease(self) -> Option<Lease<SimManager>> {
+        match self {
+            Self::Lease(lease) => Some(lease),
+            Self::Permit(_) | Self::Nothing => None,
+        }
+    }
+}
 
 /// The pool just before the first poll of an acquire.
 #[derive(Clone, Copy, Debug)]
@@ -94,7 +112,15 @@ pub(super) fn ended(
     let holds = world.leases.iter().any(|held| held.client == ask.client);
     let config = &sim.plan.config;
     match acquired {
-        Ok(lease) => {
+        Ok(Got::Nothing) => world.expect(place.is_none(), "queued, and then told nothing"),
+        Ok(Got::Permit(_)) => {
+            world.permits += 1;
+            world.expect(!refuses.closed, "O6: a place in a pool that is closed");
+            if place.is_some() {
+                check_granted_in_time(sim, world, number, ask);
+            }
+        }
+        Ok(Got::Lease(lease)) => {
             world.counted.acquired += 1;
             world.expect(!refuses.closed, "O6: lent by a pool that is closed");
             let inactive = world.inactive && refuses.inactive == Some(world.inactive_at);
@@ -107,8 +133,9 @@ pub(super) fn ended(
                 "O6: a nested acquire was not denied",
             );
             check_fit(sim, world, ask, lease);
+            check_proven(sim, world, ask);
             if let Some(before) = at_once {
-                check_at_once(sim, world, before, lease);
+                check_at_once(sim, world, before, ask, lease);
             }
             take(world, ask, lease);
         }
@@ -145,7 +172,9 @@ pub(super) fn ended(
 
 fn told(acquired: &Acquired) -> String {
     match acquired {
-        Ok(lease) => format!("got #{} (use {})", lease.serial, Lease::uses(lease)),
+        Ok(Got::Lease(lease)) => format!("got #{} (use {})", lease.serial, Lease::uses(lease)),
+        Ok(Got::Permit(_)) => "got a permit".to_owned(),
+        Ok(Got::Nothing) => "finds nothing".to_owned(),
         Err(AcquireError::TimedOut(timed_out)) => {
             format!("timed out, phase {:?}", timed_out.phase())
         }
@@ -198,6 +227,18 @@ fn check_unavailable(sim: &Sim, world: &mut World, number: u64, ask: Ask) {
     );
 }
 
+/// O6: a recovering pool has checked a resource by itself before it lends to new callers.
+fn check_proven(sim: &Sim, world: &mut World, ask: Ask) {
+    let Some(since) = world.recovering_since else {
+        return;
+    };
+    let is_new = sim.plan.config.self_probe && ask.began > since;
+    world.expect(
+        !is_new || world.passed_check_at > since,
+        "O6: lent by a pool that has not proven its backend alive",
+    );
+}
+
 /// O6.
 fn check_fit(sim: &Sim, world: &mut World, ask: Ask, lease: &Lease<SimManager>) {
     let bad = [
@@ -221,10 +262,16 @@ fn check_fit(sim: &Sim, world: &mut World, ask: Ask, lease: &Lease<SimManager>) 
 }
 
 /// O3 and O6, for an acquire that was served at once.
-fn check_at_once(sim: &Sim, world: &mut World, before: Before, lease: &Lease<SimManager>) {
+fn check_at_once(
+    sim: &Sim,
+    world: &mut World,
+    before: Before,
+    ask: Ask,
+    lease: &Lease<SimManager>,
+) {
     let config = &sim.plan.config;
     world.expect(
-        before.waiting == 0,
+        before.waiting == 0 || ask.again,
         format_args!("O3: barging: {} were waiting", before.waiting),
     );
     world.expect(before.lends, "O6: lent by a pool that does not lend");

@@ -168,6 +168,7 @@ fn config(rng: &mut Rng) -> Config {
         nested: one_of(rng, &[Nested::Allow, Nested::Report, Nested::Deny]),
         warm_up: one_of(rng, &[WarmUp::Required, WarmUp::BestEffort]),
         probes: rng.usize(1..=2),
+        self_probe: rng.bool(),
     }
 }
 

@@ -56,6 +56,8 @@ pub(super) struct World {
     /// arrival.
     pub(super) queue: Vec<u64>,
     pub(super) leases: Vec<Held>,
+    /// The places that clients have.
+    pub(super) permits: usize,
     pub(super) counted: Counted,
     /// An acquire was left behind, so the task that holds a lease may be another one than the task
     /// that asked for it.
@@ -86,6 +88,8 @@ pub(super) struct World {
     pub(super) invalidated_at: u64,
     /// When the breaker began to recover, if it does.
     pub(super) recovering_since: Option<u64>,
+    /// When a check last went well.
+    pub(super) passed_check_at: u64,
     pub(super) seen: Option<Status>,
 
     // User code that calls back.
@@ -122,7 +126,7 @@ pub(super) struct Ask {
     pub(super) left_at: Option<Instant>,
     /// Its client leaves it unpolled on purpose.
     pub(super) dozing: bool,
-    /// It was granted a dead resource, and is queued again.
+    /// It was granted a dead resource and is queued again, or it has a place.
     pub(super) again: bool,
 }
 

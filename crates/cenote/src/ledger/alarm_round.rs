@@ -5,6 +5,7 @@
 //! the first waiters, so that they look for work that is held up.
 
 use super::deadlines::Round;
+use super::places::Placed;
 use super::{HELD_UP_AFTER, Ledger, Orders, Resource};
 use crate::error::AcquireError;
 use crate::time::Moment;
@@ -42,6 +43,8 @@ impl<R: Resource> Ledger<R> {
         if self.unclaimed_until <= now && self.waiters.next_deadline() > now {
             self.revoke_overdue(&mut round, now, orders);
         }
+        // A waiter that timed out may have had a place, which is free now.
+        self.serve(now, orders);
         if !self.waiters.is_empty() && self.looked_at + HELD_UP_AFTER <= now {
             self.looked_at = now;
             self.wake_first(orders);
@@ -77,11 +80,26 @@ impl<R: Resource> Ledger<R> {
                     freed.push(resource);
                 }
                 // The waiter was quicker.
-                Some(Err(error)) => orders.discard(Err(error)),
+                Some(Err(error)) => orders.discard(error),
                 None => {}
             }
         }
-        self.unclaimed_until = next;
+        let is_over = |placed: &Placed<R>| placed.deadline <= now;
+        let timed_out = |ledger: &mut Self, placed: &Placed<R>| {
+            AcquireError::TimedOut(TimedOut {
+                since: placed.since,
+                phase: Phase::Queued,
+                seen: ledger.report_of(round, now),
+            })
+        };
+        let before = self.reserved;
+        self.revoke_places(is_over, timed_out, orders);
+        self.counts.timed_out += (before - self.reserved) as u64;
+        let unclaimed = self.placed.iter().map(|placed| placed.deadline);
+        self.unclaimed_until = unclaimed.fold(next, Moment::min);
+        if self.reserved < before {
+            self.serve(now, orders);
+        }
         for resource in freed {
             let slot = self.take_back(resource, now);
             self.place(slot, now, orders);

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::waiters::Departed;
-use super::{HELD_UP_AFTER, Ledger, Orders, Resource, Ticket};
+use super::{HELD_UP_AFTER, Ledger, Mail, Orders, Resource, Ticket};
 use crate::error::AcquireError;
 use crate::time::Moment;
 use crate::timed_out::{Phase, Report, TimedOut};
@@ -149,7 +149,7 @@ impl<R: Resource> Ledger<R> {
         let since = waiter.since;
         self.wait_time += now.nanoseconds_since(since);
         let error = AcquireError::TimedOut(TimedOut { since, phase, seen });
-        waiter.mailbox.deliver(Err(Box::new(error)));
+        waiter.mailbox.deliver(Mail::Refusal(Box::new(error)));
         orders.wake_waiter(waiter.waker);
     }
 

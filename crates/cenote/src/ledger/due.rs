@@ -96,6 +96,7 @@ impl<R: Resource> Ledger<R> {
         let mut sooner = |at: Option<Moment>| next = next.min(at.unwrap_or(next));
         sooner(self.stand_in_at());
         sooner(self.breaker.ask_at);
+        sooner(self.proof_at(now).filter(|_| self.breaker.proving));
         sooner(self.refused_until(now).filter(|_| !self.waiters.is_empty()));
         if self.paused {
             return Some(next);

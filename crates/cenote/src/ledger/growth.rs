@@ -102,8 +102,13 @@ impl<R: Resource> Ledger<R> {
     /// Until when a backend that refuses is left alone although waiters are queued: returns serve
     /// them, instead of one waiter after another being failed.
     pub(super) fn refused_until(&self, now: Moment) -> Option<Moment> {
-        let until = self.failing.as_ref().map(|failing| failing.waiters_at)?;
-        (until > now && self.alive() > 0).then_some(until)
+        self.put_off_until(now).filter(|_| self.alive() > 0)
+    }
+
+    /// Until when opens are put off because one has just failed: a second at most.
+    pub(super) fn put_off_until(&self, now: Moment) -> Option<Moment> {
+        let until = self.failing.as_ref().map(|failing| failing.waiters_at);
+        until.filter(|until| *until > now)
     }
 
     /// An open has failed: puts off the next tries. Returns for how long this one rests. Failures

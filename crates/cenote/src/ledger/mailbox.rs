@@ -18,6 +18,7 @@
 //! - *Timeout, close, trip or failed open, then any other*: the waiter has left the queue, so no
 //!   grant can reach it. It finds the error, or drops it.
 //! - *Drop, then any other*: the waiter has left the queue.
+//! - A reserved place is granted and taken back in the same ways, without a resource.
 //!
 //! A wake-up cannot be lost. The delivery takes the waker of the last poll out of the queue, and
 //! the shell wakes it once the lock is released. If that waker was taken before, because the alarm
@@ -36,9 +37,15 @@ pub(crate) type MailboxRef<R> = Arc<Mailbox<R>>;
 
 pub(crate) struct Mailbox<R: Resource>(SpinLock<Option<Mail<R>>>);
 
-/// The outcome of a wait: the resource that was granted, or an error. The error is in a box, so
-/// that mail fits into two registers. Larger mail takes a tenth of the time of a hand-over.
-pub(crate) type Mail<R> = Result<R, BoxedError<R>>;
+/// The outcome of a wait. The error is in a box, so that mail fits into two registers. Larger mail
+/// takes a tenth of the time of a hand-over.
+#[derive(Debug)]
+pub(crate) enum Mail<R: Resource> {
+    Grant(R),
+    /// A place in the pool, for a waiter that reserves one.
+    Place,
+    Refusal(BoxedError<R>),
+}
 
 pub(crate) type BoxedError<R> = Box<AcquireError<<R as Resource>::Error>>;
 
@@ -65,11 +72,11 @@ impl<R: Resource> Mailbox<R> {
 
     /// Swaps an unclaimed grant for an error, and returns the grant. Returns the error if there is
     /// no such grant. Under the ledger's lock.
-    pub(super) fn revoke(&self, error: BoxedError<R>) -> Mail<R> {
+    pub(super) fn revoke(&self, error: BoxedError<R>) -> Result<R, BoxedError<R>> {
         let mut inside = self.0.lock();
         match inside.take() {
-            Some(Ok(resource)) => {
-                *inside = Some(Err(error));
+            Some(Mail::Grant(resource)) => {
+                *inside = Some(Mail::Refusal(error));
                 Ok(resource)
             }
             other => {
@@ -79,9 +86,26 @@ impl<R: Resource> Mailbox<R> {
         }
     }
 
+    /// The same for an unclaimed place.
+    pub(super) fn revoke_place(&self, error: BoxedError<R>) -> Result<(), BoxedError<R>> {
+        let mut inside = self.0.lock();
+        match *inside {
+            Some(Mail::Place) => {
+                *inside = Some(Mail::Refusal(error));
+                Ok(())
+            }
+            _ => Err(error),
+        }
+    }
+
+    /// Returns whether a place is here that was not claimed.
+    pub(super) fn has_place(&self) -> bool {
+        matches!(*self.0.lock(), Some(Mail::Place))
+    }
+
     /// Returns whether a grant is here that was not claimed.
     pub(super) fn has_grant(&self) -> bool {
-        matches!(*self.0.lock(), Some(Ok(_)))
+        matches!(*self.0.lock(), Some(Mail::Grant(_)))
     }
 }
 

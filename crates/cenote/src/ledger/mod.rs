@@ -15,9 +15,11 @@
 //!   of its waiter.
 //! - **I5** no user code, no wake, no drop of a resource, a waker or an error under the lock.
 //! - **I6** after `close` no slot becomes leased, idle or checked.
-//! - **I7** every wait ends with one mail: a grant that is claimed or revoked, or an error. A
-//!   waiter is in the queue or has mail, never neither.
+//! - **I7** every wait ends with one mail: a grant that is claimed or revoked, a place, or an
+//!   error. A waiter is in the queue or has mail, never neither.
 //! - **I8** while a waiter is queued, no slot is on a tray (`trays.rs`).
+//! - **I9** while the pool has to prove that its backend is back, it lends nothing, and the proof
+//!   is under way unless opens have just failed or all resources are out (`proof.rs`).
 //!
 //! `sound.rs` checks them at the end of every entry, in our tests, models and simulation. The tests
 //! hold the other half of I4 and I7.
@@ -25,8 +27,8 @@
 //! # Reading order
 //! The entries are `request.rs`, `give_back.rs`, `work.rs`, `upkeep.rs`, `alarm_round.rs` and
 //! `whole.rs`. They do not call each other. All of them decide by `serve.rs`, `deadlines.rs`,
-//! `due.rs` and `owed.rs`, and those look at the data: `slot.rs`, `shelf.rs`, `waiters.rs`,
-//! `mailbox.rs`, `trays.rs`, `growth.rs`.
+//! `due.rs`, `owed.rs`, `places.rs` and `proof.rs`, and those look at the data: `slot.rs`,
+//! `shelf.rs`, `waiters.rs`, `mailbox.rs`, `trays.rs`, `growth.rs`.
 
 mod alarm_round;
 mod circle;
@@ -39,6 +41,8 @@ mod handover;
 mod mailbox;
 mod orders;
 mod owed;
+mod places;
+mod proof;
 mod report;
 mod request;
 mod serve;
@@ -69,7 +73,7 @@ pub(crate) use mailbox::{BoxedError, Mail, MailboxRef};
 pub(crate) use orders::{Many, Orders};
 pub(crate) use owed::{Job, Work};
 use report::Counts;
-pub(crate) use request::{Answer, Begun};
+pub(crate) use request::{Answer, Ask, Begun};
 pub(crate) use slot::{Asker, Label, SlotNo};
 use slot::{Slot, State};
 pub(crate) use trays::{OnTray, TrayNo, may_use_trays};
@@ -144,6 +148,10 @@ pub(crate) struct Ledger<R: Resource> {
     shelf: VecDeque<SlotNo>,
     /// The slots that are being opened, checked or cleaned.
     working: Vec<SlotNo>,
+    /// Places that callers have reserved.
+    reserved: usize,
+    /// Of those, the places that were granted to waiters and may be unclaimed.
+    placed: Vec<places::Placed<R>>,
     trays: trays::Taken,
     owed: VecDeque<Work<R>>,
     breaker: Breaker<R::Error>,
@@ -191,6 +199,7 @@ impl<R: Resource> Ledger<R> {
                 state: BreakerState::Active,
                 since: now,
                 ask_at: None,
+                proving: false,
                 cause: None,
             },
             limits,
@@ -206,6 +215,8 @@ impl<R: Resource> Ledger<R> {
             vacant: Vec::new(),
             shelf: VecDeque::new(),
             working: Vec::new(),
+            reserved: 0,
+            placed: Vec::new(),
             trays: trays::Taken::new(trays),
             owed: VecDeque::new(),
             dead_at: Moment::PAST,

@@ -5,7 +5,7 @@ use std::task::Waker;
 
 use super::Resource;
 use super::circle::Circle;
-use super::mailbox::Mail;
+use super::mailbox::BoxedError;
 use crate::error::OpenError;
 use crate::time::Moment;
 
@@ -33,8 +33,8 @@ pub(crate) enum Many<R: Resource> {
     Wake(Waker),
     /// A waker that is not needed any more.
     Spent(Waker),
-    /// The mail of a waiter that is gone.
-    Unread(Mail<R>),
+    /// The error of a waiter that is gone.
+    Unread(BoxedError<R>),
     Error(OpenError<R::Error>),
 }
 
@@ -80,9 +80,9 @@ impl<R: Resource> Orders<R> {
         self.many.extend(error.map(Many::Error));
     }
 
-    /// Drops the mail of a waiter that is gone.
-    pub(super) fn discard(&mut self, mail: Mail<R>) {
-        self.many.push(Many::Unread(mail));
+    /// Drops the error of a waiter that is gone.
+    pub(super) fn discard(&mut self, error: BoxedError<R>) {
+        self.many.push(Many::Unread(error));
     }
 
     /// Returns whether a waiter is to be woken.

@@ -51,6 +51,7 @@ impl<R: Resource> Ledger<R> {
             checking,
             total: idle + in_use + opening + cleaning + checking,
             closing: self.count(State::Closing),
+            reserved: self.reserved,
             waiting: self.waiters.len(),
             oldest_wait: first.map(|waiter| now.saturating_duration_since(waiter.since)),
             acquired: self.lent - unclaimed as u64,
@@ -228,7 +229,7 @@ impl<R: Resource> Ledger<R> {
         if self.suspended {
             return Phase::Suspended;
         }
-        if self.allowance() == 0 {
+        if self.breaker.state == BreakerState::Recovering && self.allowance() == 0 {
             return Phase::Recovering;
         }
         let opening = status.opening;

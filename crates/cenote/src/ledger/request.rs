@@ -5,7 +5,7 @@ use std::panic::Location;
 use std::task::Waker;
 
 use super::slot::{Asker, State};
-use super::{BoxedError, Ledger, MailboxRef, Orders, Resource, Ticket};
+use super::{BoxedError, Ledger, Mail, MailboxRef, Orders, Resource, Ticket};
 use crate::breaker::BreakerState;
 use crate::config::Nested;
 use crate::error::AcquireError;
@@ -17,6 +17,8 @@ use crate::time::Moment;
 pub(crate) enum Answer<R: Resource> {
     /// Served at once.
     Granted(R),
+    /// Served at once, with a place.
+    Placed,
     /// Queued. The outcome will be in the mailbox.
     Wait {
         ticket: Ticket,
@@ -28,17 +30,29 @@ pub(crate) enum Answer<R: Resource> {
     NotNow,
 }
 
+/// What a caller asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ask {
+    /// A resource.
+    Lease,
+    /// A resource that is opened, checked or cleaned, and none that other callers hold.
+    Unqueued,
+    /// A place, for a resource later.
+    Place,
+    /// The resource for its place.
+    WithPlace,
+}
+
 /// When an acquire began, and when it must end.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Begun {
     pub(crate) since: Moment,
     pub(crate) deadline: Moment,
-    /// It was granted a dead resource, and asks again from its old place.
+    /// It comes before all waiters: it has a place, or was granted a dead resource and asks again.
     pub(crate) again: bool,
     /// It was in the queue, or is.
     pub(crate) waited: bool,
-    /// It waits for a resource that is opened, checked or cleaned, and never behind other callers.
-    pub(crate) unqueued: bool,
+    pub(crate) ask: Ask,
 }
 
 impl Begun {
@@ -48,7 +62,7 @@ impl Begun {
         deadline: Moment::PAST,
         again: false,
         waited: false,
-        unqueued: false,
+        ask: Ask::Lease,
     };
 }
 
@@ -68,14 +82,18 @@ impl<R: Resource> Ledger<R> {
         now: Moment,
         orders: &mut Orders<R>,
     ) -> Answer<R> {
-        let answer = match self.grant_at_once(asker, begun.again, now, orders) {
+        if begun.ask == Ask::WithPlace {
+            self.reserved -= 1;
+        }
+        let answer = match self.grant_at_once(asker, begun, now, orders) {
             Err(error) => Answer::Refused(error),
+            Ok(None) if begun.ask == Ask::Place && self.reserve_place() => Answer::Placed,
             Ok(Some(resource)) => Answer::Granted(resource),
             Ok(None) if waker.is_none() => {
                 self.prepare(now);
                 Answer::NotNow
             }
-            Ok(None) if !begun.again && self.is_queue_full(begun.unqueued) => {
+            Ok(None) if !begun.again && self.is_queue_full(begun.ask) => {
                 let pool = self.name.clone();
                 let waiting = self.waiters.len();
                 Answer::Refused(Box::new(AcquireError::Rejected { pool, waiting }))
@@ -92,9 +110,14 @@ impl<R: Resource> Ledger<R> {
         };
         if let Answer::Refused(error) = &answer {
             // A caller that never queues is told `None`, which is no refusal.
-            let is_told =
-                |reason: &RefusalReason| !begun.unqueued || *reason != RefusalReason::Rejected;
+            let is_told = |reason: &RefusalReason| {
+                begun.ask != Ask::Unqueued || *reason != RefusalReason::Rejected
+            };
             self.count_refusal(error.refusal().filter(is_told));
+            if begun.ask == Ask::WithPlace {
+                // Its place is free.
+                self.serve(now, orders);
+            }
         }
         self.end(orders, now);
         answer
@@ -118,7 +141,7 @@ impl<R: Resource> Ledger<R> {
     fn grant_at_once(
         &mut self,
         asker: &Asker,
-        comes_first: bool,
+        begun: &Begun,
         now: Moment,
         orders: &mut Orders<R>,
     ) -> Result<Option<R>, BoxedError<R>> {
@@ -133,8 +156,8 @@ impl<R: Resource> Ledger<R> {
             let pool = self.name.clone();
             return Err(Box::new(AcquireError::Nested { pool, held }));
         }
-        let must_queue = !self.waiters.is_empty() && !comes_first;
-        if must_queue || self.allowance() == 0 {
+        let must_queue = !self.waiters.is_empty() && !begun.again;
+        if must_queue || begun.ask == Ask::Place || self.allowance() == 0 {
             return Ok(None);
         }
         let Some(slot) = self.pick(now) else {
@@ -153,9 +176,9 @@ impl<R: Resource> Ledger<R> {
 
     /// Returns whether as many callers wait as may. Callers for which there is room, or will be, do
     /// not count: they wait for that, and not for a return.
-    fn is_queue_full(&self, unqueued: bool) -> bool {
+    fn is_queue_full(&self, ask: Ask) -> bool {
         let most = match self.limits.max_waiters {
-            _ if unqueued => 0,
+            _ if ask == Ask::Unqueued => 0,
             Some(most) => most,
             None => return false,
         };
@@ -182,6 +205,7 @@ impl<R: Resource> Ledger<R> {
         orders.spend(before);
         if deadline <= now {
             self.time_out(ticket, now, orders);
+            self.serve(now, orders);
         } else {
             self.serve(now, orders);
             self.look_for_circle(ticket, now, orders);
@@ -205,6 +229,8 @@ impl<R: Resource> Ledger<R> {
             orders.spend(waiter.waker);
             self.gave_up_at = now;
             self.queue_is_shorter(now, orders);
+            // It may have had a place, which is free now.
+            self.serve(now, orders);
             self.end(orders, now);
             return;
         }
@@ -212,15 +238,20 @@ impl<R: Resource> Ledger<R> {
         // taken back is between two states.
         self.time_out_first(now, orders);
         match mailbox.take() {
-            Some(Ok(resource)) => {
+            Some(Mail::Grant(resource)) => {
                 self.counts.cancelled += 1;
                 let slot = self.take_back(resource, now);
                 self.place(slot, now, orders);
             }
-            Some(Err(error)) => {
+            Some(Mail::Place) => {
+                self.counts.cancelled += 1;
+                self.reserved -= 1;
+                self.serve(now, orders);
+            }
+            Some(Mail::Refusal(error)) => {
                 let timed_out = matches!(*error, AcquireError::TimedOut(_));
                 self.counts.cancelled += u64::from(!timed_out);
-                orders.discard(Err(error));
+                orders.discard(error);
             }
             None => {}
         }

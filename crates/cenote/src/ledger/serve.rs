@@ -6,7 +6,7 @@
 use std::mem;
 
 use super::slot::{Asker, SlotNo, State};
-use super::{Ledger, Orders, Resource};
+use super::{Ledger, Mail, Orders, Resource};
 use crate::breaker::BreakerState;
 use crate::status::CloseReason;
 use crate::time::Moment;
@@ -15,6 +15,9 @@ impl<R: Resource> Ledger<R> {
     /// Gives idle resources to the waiters, and orders work for the waiters that are left.
     #[inline]
     pub(super) fn serve(&mut self, now: Moment, orders: &mut Orders<R>) {
+        if self.breaker.proving {
+            self.prove(now, orders);
+        }
         if !self.waiters.is_empty() && !self.is_exhausted() {
             self.give_out(now, orders);
         }
@@ -57,8 +60,9 @@ impl<R: Resource> Ledger<R> {
     /// out first.
     #[inline]
     pub(super) fn may_grant(&mut self, now: Moment, orders: &mut Orders<R>) -> bool {
+        self.grant_places(now, orders);
         self.time_out_first(now, orders);
-        !self.waiters.is_empty() && self.allowance() > 0
+        !self.waiters.is_empty() && self.allowance() > 0 && !self.waiters.wants_place()
     }
 
     /// Grants the resource in `slot` to the first waiter, and delivers it. At any time a resource
@@ -77,7 +81,7 @@ impl<R: Resource> Ledger<R> {
         self.unclaimed_until = self.unclaimed_until.min(deadline);
         // A waiter leaves the queue and gets its mail with nothing in between.
         if let Some(waiter) = self.waiters.take_first() {
-            waiter.mailbox.deliver(Ok(resource));
+            waiter.mailbox.deliver(Mail::Grant(resource));
             entry.mailbox = Some(waiter.mailbox);
             orders.wake_waiter(waiter.waker);
         }
@@ -87,10 +91,11 @@ impl<R: Resource> Ledger<R> {
         }
     }
 
-    /// A waiter has left the queue. Upkeep that stepped back for the waiters can go on after the
-    /// last of them.
+    /// A waiter has left the queue. The next one may want no more than a place, which may be there
+    /// already. Upkeep that stepped back for the waiters can go on after the last of them.
     #[inline]
     pub(super) fn queue_is_shorter(&mut self, now: Moment, orders: &mut Orders<R>) {
+        self.grant_places(now, orders);
         if self.waiters.is_empty() && self.stepped_back {
             self.due(now, orders);
         }
@@ -145,13 +150,15 @@ impl<R: Resource> Ledger<R> {
         if self.closed || self.suspended {
             return 0;
         }
+        let places = self.places();
         match self.breaker.state {
-            BreakerState::Active => usize::MAX,
+            BreakerState::Active => places,
             BreakerState::Inactive => 0,
+            BreakerState::Recovering if self.breaker.proving => 0,
             BreakerState::Recovering => {
                 let leased = self.slots.iter().filter(|slot| slot.state == State::Leased);
                 let probes = leased.filter(|slot| slot.probe).count();
-                self.limits.probes.saturating_sub(probes)
+                self.limits.probes.saturating_sub(probes).min(places)
             }
         }
     }

@@ -41,7 +41,7 @@ impl State {
         matches!(
             (self, next),
             (Vacant, Opening)
-                | (Opening, Leased | Idle | Closing | Vacant)
+                | (Opening, Leased | Idle | Checking | Closing | Vacant)
                 | (Idle, Leased | Checking | Closing)
                 | (
                     Leased,

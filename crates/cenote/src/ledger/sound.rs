@@ -56,6 +56,7 @@ impl<R: Resource> Ledger<R> {
         self.assert_busy(now);
         self.assert_in_line(now);
         self.assert_off_trays();
+        self.assert_proving();
         if self.closed {
             assert_eq!(
                 (status.idle, status.waiting),
@@ -145,10 +146,32 @@ impl<R: Resource> Ledger<R> {
             let known = self.unclaimed_until <= slot.deadline;
             assert!(known, "the deadline of an unclaimed grant is lost");
         }
+        let unclaimed = self
+            .placed
+            .iter()
+            .filter(|placed| placed.mailbox.has_place());
+        for placed in unclaimed {
+            let known = self.unclaimed_until <= placed.deadline;
+            assert!(known, "the deadline of an unclaimed place is lost");
+        }
         if let Some(next) = self.next_alarm() {
             let is_set = self.alarm_at.is_some_and(|at| at <= next.max(now));
             assert!(is_set, "the alarm is not set for the next deadline");
         }
+    }
+
+    /// I9.
+    fn assert_proving(&self) {
+        if !self.breaker.proving || self.closed {
+            return;
+        }
+        let is_full = self.occupied() >= self.max_size && self.shelf.is_empty();
+        // After a failed open upkeep tries again.
+        let is_put_off = self.failing.is_some() && self.wakes_at.is_some();
+        assert!(
+            is_full || is_put_off || !self.working.is_empty(),
+            "I9: the backend has to be proven, and nothing is under way"
+        );
     }
 
     /// I8.

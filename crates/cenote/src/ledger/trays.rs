@@ -8,7 +8,7 @@ use std::ops::Range;
 use std::time::Duration;
 
 use super::slot::{Asker, Label, SlotNo, State};
-use super::{Ledger, Orders, Resource};
+use super::{Ask, Ledger, Orders, Resource};
 use crate::breaker::BreakerState;
 use crate::config::{IdleOrder, Limits, Nested};
 use crate::time::{Moment, nanoseconds};
@@ -83,9 +83,10 @@ impl<R: Resource> Ledger<R> {
     }
 
     /// Returns whether the trays must be cleared before a request can be answered. Not while a fit
-    /// resource is on the shelf.
-    pub(crate) fn needs_trays(&self, now: Moment) -> bool {
-        self.trays.taken > 0 && !self.has_fit(now)
+    /// resource is on the shelf, unless places count: an idle resource on a tray counts as lent.
+    pub(crate) fn needs_trays(&self, ask: Ask, now: Moment) -> bool {
+        let places_count = self.reserved > 0 || ask == Ask::Place;
+        self.trays.taken > 0 && (places_count || !self.has_fit(now))
     }
 
     /// The trays that may be taken.

@@ -9,9 +9,8 @@ use std::task::Waker;
 
 use super::Resource;
 use super::mailbox::MailboxRef;
-use super::request::Begun;
+use super::request::{Ask, Begun};
 use super::slot::Asker;
-
 use crate::time::Moment;
 
 /// A place in the queue. It ends when the outcome of the wait is delivered, or when the waiter
@@ -39,6 +38,8 @@ pub(crate) struct Waiters<R: Resource> {
     /// The seat that was freed last.
     free: Option<SeatNo>,
     len: u32,
+    /// How many waiters want a place only.
+    for_places: u32,
     serial: u64,
     /// The first waiter whose deadline is in order, and the deadline of the last one.
     in_order: Option<SeatNo>,
@@ -66,11 +67,13 @@ pub(crate) struct Waiter<R: Resource> {
 
     pub(crate) since: Moment,
     pub(crate) deadline: Moment,
-    /// The number of the waiter, which is never used again.
+    /// Never used again.
     serial: u64,
     /// Grows along the queue.
     pub(crate) rank: u64,
     listed: Listed,
+    /// It wants a place only.
+    for_place: bool,
 }
 
 /// Where a waiter's deadline is found.
@@ -85,7 +88,6 @@ enum Listed {
 }
 
 /// A waiter that has left the queue.
-#[derive(Debug)]
 pub(super) struct Departed<R: Resource> {
     pub(super) waker: Option<Waker>,
     pub(super) mailbox: MailboxRef<R>,
@@ -100,6 +102,7 @@ impl<R: Resource> Waiters<R> {
             first: None,
             last: None,
             len: 0,
+            for_places: 0,
             serial: 0,
             rejoined: 0,
             in_order: None,
@@ -156,6 +159,8 @@ impl<R: Resource> Waiters<R> {
         waiter.serial = serial;
         waiter.rank = serial;
         waiter.listed = listed;
+        waiter.for_place = begun.ask == Ask::Place;
+        self.for_places += u32::from(waiter.for_place);
         self.len += 1;
         if begun.again {
             self.rejoined += u64::from(begun.waited);
@@ -215,6 +220,7 @@ impl<R: Resource> Waiters<R> {
             serial: 0,
             rank: 0,
             listed: Listed::Not,
+            for_place: false,
         });
         seat
     }
@@ -250,6 +256,12 @@ impl<R: Resource> Waiters<R> {
         self.first.map(|seat| &self.seats[seat.index()])
     }
 
+    /// Returns whether the first waiter wants a place only.
+    #[inline]
+    pub(super) fn wants_place(&self) -> bool {
+        self.for_places > 0 && self.first().is_some_and(|it| it.for_place)
+    }
+
     /// Removes the first waiter.
     #[inline]
     pub(super) fn take_first(&mut self) -> Option<Departed<R>> {
@@ -266,9 +278,8 @@ impl<R: Resource> Waiters<R> {
     /// Removes a waiter whose deadline has passed.
     pub(super) fn take_overdue(&mut self, now: Moment) -> Option<(u64, Departed<R>)> {
         let early = self.early.first_key_value().map(|(_, seat)| *seat);
-        let overdue = [self.in_order, early].into_iter().flatten();
-        let mut overdue = overdue.filter(|seat| self.seats[seat.index()].deadline <= now);
-        let seat = overdue.next()?;
+        let mut overdue = [self.in_order, early].into_iter().flatten();
+        let seat = overdue.find(|seat| self.seats[seat.index()].deadline <= now)?;
         let rank = self.seats[seat.index()].rank;
         Some((rank, self.remove(seat)))
     }
@@ -317,6 +328,7 @@ impl<R: Resource> Waiters<R> {
         self.unlink(seat);
         let waiter = &mut self.seats[seat.index()];
         waiter.behind = self.free.replace(seat);
+        self.for_places -= u32::from(waiter.for_place);
         let serial = std::mem::take(&mut waiter.serial);
         if waiter.listed == Listed::Early {
             self.early.remove(&(waiter.deadline, serial));

@@ -4,7 +4,7 @@ use std::mem;
 use std::time::Duration;
 
 use super::slot::{SlotNo, State};
-use super::{Job, Ledger, Orders, Resource};
+use super::{Job, Ledger, Mail, Orders, Resource};
 use crate::breaker::BreakerState;
 use crate::error::{AcquireError, OpenError};
 use crate::status::CloseReason;
@@ -17,6 +17,8 @@ pub(crate) struct Breaker<E> {
     pub(crate) since: Moment,
     /// When the strategy wants to be asked again whether to recover.
     pub(crate) ask_at: Option<Moment>,
+    /// It recovers, and the pool has not proven yet that the backend is back.
+    pub(crate) proving: bool,
     /// The open error that was current when it tripped.
     pub(crate) cause: Option<OpenError<E>>,
 }
@@ -129,6 +131,12 @@ impl<R: Resource> Ledger<R> {
         self.closed
     }
 
+    /// The leased slots of a closed pool; of an open one, none.
+    pub(crate) fn leased_after_close(&self) -> Vec<SlotNo> {
+        let is_out = |slot: &SlotNo| self.closed && self.slots[*slot].state == State::Leased;
+        (0..self.slots.len()).filter(is_out).collect()
+    }
+
     /// Returns whether no resource is out and no work is left.
     pub(crate) fn is_drained(&self) -> bool {
         self.occupied() == 0
@@ -163,14 +171,15 @@ impl<R: Resource> Ledger<R> {
                     self.count_refusal(reason);
                     unclaimed.push(self.take_back(resource, now));
                 }
-                Err(error) => orders.discard(Err(error)),
+                Err(error) => orders.discard(error),
             }
         }
+        self.revoke_places(|_| true, |ledger, _| error(ledger), orders);
         while let Some(waiter) = self.waiters.take_first() {
             let error = Box::new(error(self));
             self.count_refusal(error.refusal());
             self.wait_time += now.nanoseconds_since(waiter.since);
-            waiter.mailbox.deliver(Err(error));
+            waiter.mailbox.deliver(Mail::Refusal(error));
             orders.wake_waiter(waiter.waker);
         }
         self.unserved_since = None;
@@ -201,6 +210,7 @@ impl<R: Resource> Ledger<R> {
             state: next,
             since: now,
             ask_at: None,
+            proving: next == BreakerState::Recovering && self.limits.self_probe,
             cause,
         };
         self.slots.iter_mut().for_each(|slot| slot.probe = false);

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use super::slot::{SlotNo, State};
-use super::{HELD_UP_AFTER, Ledger, Orders, Resource, Work};
+use super::{HELD_UP_AFTER, Ledger, Mail, Orders, Resource, Work};
 use crate::config::OnOpenError;
 use crate::error::{AcquireError, OpenError};
 use crate::status::CloseReason;
@@ -84,7 +84,11 @@ impl<R: Resource> Ledger<R> {
         entry.expires_at = expires_at;
         entry.uses = 0;
         entry.replaced = false;
-        self.place(slot, now, orders);
+        if self.breaker.proving && !self.closed {
+            self.examine(slot, true, false, now);
+        } else {
+            self.place(slot, now, orders);
+        }
         // A waiter that timed out just now was served too late, and not because opens hang.
         self.open_overdue = None;
         self.tell_watchers(orders);
@@ -136,12 +140,12 @@ impl<R: Resource> Ledger<R> {
         self.gave_up_at = now;
         let pool = self.name.clone();
         let error = Box::new(AcquireError::Open { pool, error });
-        waiter.mailbox.deliver(Err(error));
+        waiter.mailbox.deliver(Mail::Refusal(error));
         orders.wake_waiter(waiter.waker);
         self.queue_is_shorter(now, orders);
     }
 
-    /// A check or a clean has ended.
+    /// A check or a clean has ended. Returns whether it has proven that the backend is back.
     pub(crate) fn judged(
         &mut self,
         slot: SlotNo,
@@ -149,7 +153,10 @@ impl<R: Resource> Ledger<R> {
         outcome: Outcome,
         now: Moment,
         orders: &mut Orders<R>,
-    ) {
+    ) -> bool {
+        let proving = &mut self.breaker.proving;
+        let proves = *proving && outcome == Outcome::Alive;
+        *proving &= !proves;
         let entry = &mut self.slots[slot];
         entry.resource = Some(resource);
         match outcome {
@@ -171,6 +178,7 @@ impl<R: Resource> Ledger<R> {
             }
         }
         self.end(orders, now);
+        proves
     }
 
     /// A resource that was looked at is put back unchanged.

@@ -16,6 +16,7 @@ use crate::error::AcquireError;
 use crate::manager::Manager;
 use crate::pool::Pool;
 use crate::shell::acquire::Patience;
+use crate::shell::pooled::Stay;
 use crate::shell::waiting::Waiting;
 use crate::time::{self, Moment};
 
@@ -229,7 +230,7 @@ impl<M: Manager + 'static> Claim<'_, M> {
 impl<M: Manager + 'static> Drop for Claim<'_, M> {
     fn drop(&mut self) {
         if let Some(seat) = self.0 {
-            seat.come_home(None);
+            seat.come_home(None, Stay::Broken);
         }
     }
 }

@@ -7,11 +7,13 @@ use std::sync::Arc;
 use super::seat::Seat;
 use crate::lease::Lease;
 use crate::manager::{LeaseEnd, Manager};
+use crate::shell::pooled::Stay;
 
 /// A lease that was taken by [`Pool::bind`](crate::Pool::bind): exclusive, like any lease.
 ///
 /// It dereferences to its [`Lease`]. When it is dropped, it rests in its scope if it is pinned
-/// there, and goes back to its pool otherwise. Its own functions are called as `Bound::pin(&mut
+/// there or if its manager says that it [must stay](Manager::must_stay). Otherwise it goes back to
+/// its pool. Its own functions are called as `Bound::pin(&mut
 /// bound)`, so that they never hide a method of the resource.
 ///
 /// ```
@@ -106,24 +108,34 @@ impl<M: Manager + 'static> Bound<M> {
 }
 
 impl<M: Manager + 'static> Bound<M> {
-    /// Goes back to the seat of the scope around, or ends its lease in this way.
+    /// Ends this use. Inside a scope, the manager says whether the lease stays there.
     pub(super) fn end(mut this: Self, end: LeaseEnd) {
-        if this.seated {
-            return;
-        }
-        if let Some(lease) = this.lease.take() {
-            Lease::end(lease, end);
+        this.go(end);
+    }
+
+    fn go(&mut self, end: LeaseEnd) {
+        let (lease, seat) = (self.lease.take(), self.seat.take());
+        match (lease, seat) {
+            (Some(mut lease), Some(seat)) => {
+                let stay = Lease::stay(&mut lease, end);
+                let takes_seat = || stay == Stay::Must && seat.take_seat(Lease::site(&lease));
+                if self.seated || takes_seat() {
+                    seat.come_home(Some(lease), stay);
+                } else {
+                    Lease::end(lease, end);
+                }
+            }
+            (Some(lease), None) => Lease::end(lease, end),
+            // It was discarded.
+            (None, Some(seat)) if self.seated => seat.come_home(None, Stay::Broken),
+            (None, _) => {}
         }
     }
 }
 
 impl<M: Manager + 'static> Drop for Bound<M> {
     fn drop(&mut self) {
-        let lease = self.lease.take();
-        match self.seat.take() {
-            Some(seat) if self.seated => seat.come_home(lease),
-            _ => drop(lease),
-        }
+        self.go(LeaseEnd::of_drop());
     }
 }
 

@@ -1,7 +1,7 @@
 //! Scopes: all code that runs in one future uses the same resource, without passing it along.
 //!
 //! You need this module to carry a transaction through functions that know only the pool, or to
-//! write a layer that does. Start with [`scope()`] and [`Pool::bind`].
+//! write a layer that does. Start with [`scope()`] and [`Pool::bind`], or with a [`Handle`].
 //!
 //! # Invariants
 //! - **S1 one seat**: a scope has at most one pinned lease per pool. It rests in its seat or is out
@@ -18,6 +18,7 @@
 mod bind;
 mod bound;
 mod current;
+mod handle;
 mod rules;
 mod seat;
 
@@ -33,6 +34,7 @@ use crate::pool::Pool;
 
 pub use self::bind::BindError;
 pub use self::bound::Bound;
+pub use self::handle::Handle;
 
 /// Runs `future` in a scope of its own, which ends with it: normally, by an error, a panic or
 /// cancellation.

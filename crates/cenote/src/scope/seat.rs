@@ -11,6 +11,7 @@ use super::bound::Bound;
 use crate::lease::Lease;
 use crate::manager::{LeaseEnd, Manager};
 use crate::pool::Pool;
+use crate::shell::pooled::Stay;
 use crate::shell::shared::Shared;
 
 pub(super) struct Seat<M: Manager + 'static> {
@@ -83,12 +84,18 @@ impl<M: Manager + 'static> Seat<M> {
 
     /// Pins a lease that is in use. Returns false if another one has the seat.
     pub(super) fn pin(&self, seated: bool, site: &'static Location<'static>) -> bool {
-        let mut state = self.lock();
-        let may = seated || !state.ended && state.is_vacant();
+        let may = seated || self.take_seat(site);
         if may {
-            state.pins += 1;
+            self.lock().pins += 1;
         }
-        if may && !seated {
+        may
+    }
+
+    /// Gives the seat to a lease that is in use. Returns false if another one has it.
+    pub(super) fn take_seat(&self, site: &'static Location<'static>) -> bool {
+        let mut state = self.lock();
+        let may = !state.ended && state.is_vacant();
+        if may {
             state.held = Held::Out(Bound::nowhere());
             state.user = Some(site);
         }
@@ -154,14 +161,19 @@ impl<M: Manager + 'static> Seat<M> {
     }
 
     /// The lease that was out comes back; `None` if its user has discarded it.
-    pub(super) fn come_home(&self, lease: Option<Lease<M>>) {
+    pub(super) fn come_home(&self, lease: Option<Lease<M>>, stay: Stay) {
         let mut state = self.lock();
         let Held::Out(mut shell) = mem::replace(&mut state.held, Held::Vacant) else {
             unreachable!("bug: a lease that comes home was out");
         };
         shell.lease = lease;
         let mut gone = None;
-        let woken = if shell.lease.is_none() || state.ended || state.pins == 0 {
+        let stays = match stay {
+            Stay::Must => true,
+            Stay::IfPinned => state.pins > 0,
+            Stay::Broken => false,
+        };
+        let woken = if shell.lease.is_none() || state.ended || !stays {
             state.pins = 0;
             gone = Some(shell);
             state.wakers(usize::MAX)

@@ -15,6 +15,7 @@ use crate::error::AcquireError;
 use crate::lease::Lease;
 use crate::ledger::{Asker, Manner, SlotNo};
 use crate::manager::Manager;
+use crate::permit::Permit;
 use crate::rt::sync::thread::{self, Thread};
 use crate::rt::{self, Owner};
 use crate::time::Moment;
@@ -22,8 +23,37 @@ use crate::time::Moment;
 /// The result of an acquire.
 pub(crate) type Acquire<M> = Result<Lease<M>, AcquireError<<M as Manager>::Error>>;
 
-/// The same with the error in a box, so that it fits into two registers.
-pub(crate) type Outcome<M> = Result<Lease<M>, Box<AcquireError<<M as Manager>::Error>>>;
+/// The end of a wait. The error is in a box, so that this fits into two registers.
+pub(crate) enum Outcome<M: Manager + 'static> {
+    Lease(Lease<M>),
+    /// For a caller that reserves.
+    Place,
+    Failed(Box<AcquireError<M::Error>>),
+}
+
+impl<M: Manager + 'static> Outcome<M> {
+    /// The outcome for a caller that acquires.
+    #[inline]
+    pub(crate) fn acquired(self) -> Acquire<M> {
+        match self {
+            Self::Lease(lease) => Ok(lease),
+            Self::Place => unreachable!("bug: a caller that acquires got a place"),
+            Self::Failed(error) => Err(*error),
+        }
+    }
+
+    /// The outcome for a caller that reserves.
+    pub(crate) fn reserved(self, shared: &Arc<Shared<M>>) -> Reserve<M> {
+        match self {
+            Self::Lease(_) => unreachable!("bug: a caller that reserves got a lease"),
+            Self::Place => Ok(Permit::new(shared)),
+            Self::Failed(error) => Err(*error),
+        }
+    }
+}
+
+/// The result of a reservation.
+pub(crate) type Reserve<M> = Result<Permit<M>, AcquireError<<M as Manager>::Error>>;
 
 /// How long a caller is ready to wait.
 #[derive(Clone, Copy, Debug)]
@@ -47,12 +77,13 @@ impl<M: Manager + 'static> Future for Waiting<'_, M> {
                 return Poll::Ready(Ok(lease));
             }
         }
-        by_ledger(waiting, context).map_err(|error| *error)
+        by_ledger(waiting, context).map(Outcome::acquired)
     }
 }
 
+/// Asks the ledger, without a look at the trays.
 #[inline(never)]
-fn by_ledger<M: Manager>(
+pub(crate) fn by_ledger<M: Manager>(
     waiting: &mut Waiting<'_, M>,
     context: &mut Context<'_>,
 ) -> Poll<Outcome<M>> {
@@ -79,7 +110,7 @@ pub(crate) fn acquire_blocking<M: Manager + 'static>(
         let mut waiting = Waiting::new(shared, site, patience);
         loop {
             if let Poll::Ready(acquired) = waiting.ask_or_look(owner, &waker) {
-                return acquired.map_err(|error| *error);
+                return acquired.acquired();
             }
             let now = shared.clock.exact_now();
             let pause = waiting.next_look(now).saturating_duration_since(now);
@@ -99,7 +130,10 @@ pub(crate) fn try_acquire<M: Manager + 'static>(
 ) -> Result<Option<Lease<M>>, AcquireError<M::Error>> {
     match by_tray(shared, site) {
         Some(lease) => Ok(Some(lease)),
-        None => Waiting::new(shared, site, Patience::Usual).try_now(),
+        None => {
+            let outcome = Waiting::new(shared, site, Patience::Usual).try_now();
+            outcome.map(Outcome::acquired).transpose()
+        }
     }
 }
 

@@ -64,6 +64,7 @@ impl<M: Manager + 'static> Drop for Duty<M> {
     fn drop(&mut self) {
         if !self.done {
             let slot = self.slot;
+            self.shared.severers.remove(slot);
             self.shared.order(Place::Drop, |ledger, now, orders| {
                 ledger.lost(slot, now, orders);
             });
@@ -90,7 +91,8 @@ impl<M: Manager + 'static> Duty<M> {
             let now = time::now();
             let took = now.saturating_duration_since(started);
             let (class, error) = match ended {
-                Ok(Ok(resource)) => {
+                Ok(Ok(mut resource)) => {
+                    self.add_severer(&mut resource);
                     let pooled = Pooled::new(resource);
                     let id =
                         self.report(|ledger, now, orders| ledger.opened(slot, pooled, now, orders));
@@ -130,6 +132,14 @@ impl<M: Manager + 'static> Duty<M> {
         }
     }
 
+    /// A severer that panics is none.
+    fn add_severer(&self, resource: &mut M::Resource) {
+        let severer = guarded_now(|| self.shared.manager.severer(resource));
+        if let Ok(Some(severer)) = severer {
+            self.shared.severers.add(self.slot, severer);
+        }
+    }
+
     /// The back-off between two tries. It ends when another try has succeeded, or the pool closes.
     async fn pause(&self, delay: Duration) {
         let mut timer = pin!(time::sleep_until(time::now().checked_add(delay)));
@@ -160,10 +170,17 @@ impl<M: Manager + 'static> Duty<M> {
             Ok(()) => Outcome::Alive,
             Err((reason, _)) => Outcome::Unfit(*reason),
         };
-        self.judged(pooled, outcome);
-        if let Err((_, trouble)) = &vetted {
-            let failed = Evidence::Failed(trouble.failed(Failure::Check));
-            self.shared.report(failed, Place::Task);
+        let proved = self.judged(pooled, outcome);
+        match &vetted {
+            Ok(()) if proved => {
+                let accepted = Evidence::Accepted { probe: true };
+                self.shared.report(accepted, Place::Task);
+            }
+            Ok(()) => {}
+            Err((_, trouble)) => {
+                let failed = Evidence::Failed(trouble.failed(Failure::Check));
+                self.shared.report(failed, Place::Task);
+            }
         }
     }
 
@@ -210,6 +227,7 @@ impl<M: Manager + 'static> Duty<M> {
         let id = pooled.id;
         let shared = Arc::clone(&self.shared);
         let slot = self.slot;
+        shared.severers.remove(slot);
         let closing = async { shared.manager.close(pooled.resource).await };
         let ended = guarded(Some(shared.limits.close_timeout), closing).await;
         let failed = !matches!(ended, Ok(Ok(())));
@@ -303,9 +321,10 @@ impl<M: Manager + 'static> Duty<M> {
         class.unwrap_or_default()
     }
 
-    fn judged(&mut self, pooled: Box<Pooled<M>>, outcome: Outcome) {
+    /// Returns whether it has proven that the backend is back.
+    fn judged(&mut self, pooled: Box<Pooled<M>>, outcome: Outcome) -> bool {
         let slot = self.slot;
-        self.report(|ledger, now, orders| ledger.judged(slot, pooled, outcome, now, orders));
+        self.report(|ledger, now, orders| ledger.judged(slot, pooled, outcome, now, orders))
     }
 
     /// Reports the end of the work to the ledger.

@@ -33,6 +33,16 @@ pub(crate) struct Pooled<M: Manager + 'static> {
     pub(crate) site: &'static Location<'static>,
 }
 
+/// Whether a resource stays in its scope after a use.
+#[cfg(not(cenote_model))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stay {
+    Must,
+    IfPinned,
+    /// It does not, even if it is pinned.
+    Broken,
+}
+
 /// A tray, and its number in its pool.
 pub(crate) struct TrayPlace<M: Manager + 'static> {
     pub(crate) number: TrayNo,
@@ -131,6 +141,32 @@ impl<M: Manager + 'static> Pooled<M> {
             drop(ledger);
             drop(before);
         }
+    }
+
+    /// Asks the manager whether the resource must stay in its scope. A panic counts as broken.
+    #[cfg(not(cenote_model))]
+    pub(crate) fn stay(&mut self, end: LeaseEnd) -> Stay {
+        // A use that went well does not end the lease of a resource that stays.
+        let end = match end {
+            LeaseEnd::Returned => LeaseEnd::Idle,
+            end => end,
+        };
+        let Self {
+            resource, pool, id, ..
+        } = self;
+        let Some(shared) = pool else {
+            return Stay::Broken;
+        };
+        let manager = &shared.manager;
+        let seen = guarded_now(|| match manager.must_stay(resource) {
+            true => Stay::Must,
+            false if manager.is_broken(resource, end) => Stay::Broken,
+            false => Stay::IfPinned,
+        });
+        seen.unwrap_or_else(|mishap| {
+            tell_panicked(shared, *id, &mishap);
+            Stay::Broken
+        })
     }
 
     /// Asks the manager for the condition of the resource. A panic counts as broken.
@@ -256,6 +292,7 @@ impl<M: Manager + 'static> Pooled<M> {
     /// Takes the resource out of the pool for good.
     pub(crate) fn detach(mut self) -> M::Resource {
         let shared = self.pool.take().expect("bug: a lease ends once");
+        shared.severers.remove(self.slot);
         let now = shared.clock.exact_now();
         let mut orders = Orders::default();
         let mut ledger = shared.ledger();

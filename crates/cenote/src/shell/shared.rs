@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use super::carry_out::Place;
 use super::pooled::Pooled;
+use super::severers::Severers;
 use super::strategy::StrategyPlace;
 use super::upkeep_task::Upkeep;
 use crate::config::Limits;
 use crate::hook::Hooks;
-use crate::ledger::{Ledger, Orders, TrayNo};
+use crate::ledger::{Ask, Ledger, Orders, TrayNo};
 use crate::manager::Manager;
 use crate::observers::Observers;
 use crate::registry;
@@ -27,6 +28,7 @@ pub(crate) struct Shared<M: Manager + 'static> {
     pub(crate) hooks: Hooks<M::Resource>,
     pub(crate) observers: Observers,
     pub(crate) strategy: StrategyPlace,
+    pub(crate) severers: Severers,
     /// Every resource that comes back needs work: a check, or a hook.
     pub(crate) works_on_return: bool,
     pub(crate) trays: Trays<Box<Pooled<M>>>,
@@ -56,11 +58,15 @@ impl<M: Manager + 'static> Shared<M> {
 
     /// Locks the ledger for a caller that asks for a resource.
     #[inline]
-    pub(crate) fn ledger_for_request(&self, now: Moment) -> MutexGuard<'_, PoolLedger<M>> {
+    pub(crate) fn ledger_for_request(
+        &self,
+        ask: Ask,
+        now: Moment,
+    ) -> MutexGuard<'_, PoolLedger<M>> {
         let mut ledger = self.ledger();
         // No slot is put on a tray while there is no upkeep task. A task that ends clears them.
         ledger.note_upkeep(self.upkeep.is_running());
-        if ledger.needs_trays(now) {
+        if ledger.needs_trays(ask, now) {
             self.clear_trays(&mut ledger);
         }
         ledger

@@ -5,9 +5,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
+use super::breaker_group::BreakerGroup;
 use super::carry_out::Place;
 use super::shared::Shared;
 use crate::breaker::{BreakerState, Failed, Recovery, Strategy, Verdict};
+use crate::ledger::Orders;
 use crate::manager::Manager;
 use crate::rt::sync::{AtomicBool, Ordering, PoisonError};
 use crate::time;
@@ -27,13 +29,19 @@ pub(crate) struct StrategyPlace {
     /// Every return reads it, without the lock.
     any: AtomicBool,
     strategy: Mutex<Option<Arc<dyn Strategy>>>,
+    /// The strategy is that of the group, for a pool that shares its breaker.
+    group: Option<Arc<BreakerGroup>>,
 }
 
 impl StrategyPlace {
-    pub(crate) fn new(strategy: Option<Arc<dyn Strategy>>) -> Self {
+    pub(crate) fn new(
+        strategy: Option<Arc<dyn Strategy>>,
+        group: Option<Arc<BreakerGroup>>,
+    ) -> Self {
         Self {
-            any: AtomicBool::new(strategy.is_some()),
+            any: AtomicBool::new(strategy.is_some() || group.is_some()),
             strategy: Mutex::new(strategy),
+            group,
         }
     }
 
@@ -43,10 +51,11 @@ impl StrategyPlace {
     }
 
     fn present(&self) -> Option<Arc<dyn Strategy>> {
-        if !self.is_some() {
-            return None;
+        match &self.group {
+            _ if !self.is_some() => None,
+            Some(group) => group.strategy(),
+            None => self.lock().clone(),
         }
-        self.lock().clone()
     }
 
     fn replace(&self, strategy: Option<Arc<dyn Strategy>>) {
@@ -74,18 +83,45 @@ impl<M: Manager + 'static> Shared<M> {
         to: BreakerState,
         place: Place,
     ) {
-        let from = self.order(place, |ledger, now, orders| {
-            ledger.set_breaker(seen, to, now, orders)
-        });
-        if from != to && seen.is_none_or(|seen| seen == from) {
-            self.observers.breaker_changed(from, to);
+        match &self.strategy.group {
+            None => self.turn(seen, to, place)(),
+            Some(group) => group.set(seen, to),
+        }
+    }
+
+    /// Changes the state of the breaker in the ledger. Returns what must be done with no lock held.
+    pub(crate) fn turn(
+        self: &Arc<Self>,
+        seen: Option<BreakerState>,
+        to: BreakerState,
+        place: Place,
+    ) -> impl FnOnce() + use<M> {
+        let mut orders = Orders::default();
+        let mut ledger = self.ledger_off_trays();
+        let from = ledger.set_breaker(seen, to, time::now(), &mut orders);
+        drop(ledger);
+        let shared = Arc::clone(self);
+        move || {
+            shared.carry_out(&mut orders, place);
+            if from != to && seen.is_none_or(|seen| seen == from) {
+                shared.observers.breaker_changed(from, to);
+            }
         }
     }
 
     /// Another strategy decides from now on, or none.
     pub(crate) fn set_strategy(self: &Arc<Self>, strategy: Option<Arc<dyn Strategy>>) {
-        self.strategy.replace(strategy);
-        self.order(Place::here(), |ledger, now, orders| {
+        match &self.strategy.group {
+            None => {
+                self.strategy.replace(strategy);
+                self.strategy_changed(Place::here());
+            }
+            Some(group) => group.set_strategy(strategy),
+        }
+    }
+
+    pub(crate) fn strategy_changed(self: &Arc<Self>, place: Place) {
+        self.order(place, |ledger, now, orders| {
             ledger.strategy_changed(now, orders);
         });
     }

@@ -14,9 +14,8 @@ use super::pooled::Pooled;
 use super::shared::Shared;
 use super::upkeep_task;
 use crate::error::AcquireError;
-use crate::lease::Lease;
 use crate::ledger::{
-    Answer, Asker, Begun, HELD_UP_AFTER, Mail, MailboxRef, Orders, Resource, Ticket,
+    Answer, Ask, Asker, Begun, HELD_UP_AFTER, Mail, MailboxRef, Orders, Resource, Ticket,
 };
 use crate::manager::Manager;
 use crate::rt::Owner;
@@ -69,9 +68,10 @@ impl<'a, M: Manager + 'static> Waiting<'a, M> {
         }
     }
 
-    /// This acquire fails with `Rejected` where it would have to wait for another caller.
-    pub(crate) fn unqueued(mut self) -> Self {
-        self.begun.unqueued = true;
+    /// Asks for something else than a lease that may be waited for.
+    pub(crate) fn asking(mut self, ask: Ask) -> Self {
+        self.begun.ask = ask;
+        self.begun.again = ask == Ask::WithPlace;
         self
     }
 
@@ -109,12 +109,12 @@ impl<'a, M: Manager + 'static> Waiting<'a, M> {
         }
     }
 
-    /// Asks without waiting.
-    pub(crate) fn try_now(mut self) -> Result<Option<Lease<M>>, AcquireError<M::Error>> {
+    /// Asks without waiting. `None`: the caller would have to wait.
+    pub(crate) fn try_now(mut self) -> Option<Outcome<M>> {
         loop {
             match self.ask(Owner::of_task(), None, Place::here()) {
-                Asked::Ended(acquired) => return acquired.map(Some).map_err(|error| *error),
-                Asked::Queued | Asked::NotNow => return Ok(None),
+                Asked::Ended(outcome) => return Some(outcome),
+                Asked::Queued | Asked::NotNow => return None,
                 Asked::Again => {}
             }
         }
@@ -131,7 +131,7 @@ impl<'a, M: Manager + 'static> Waiting<'a, M> {
         let asker = Asker { site, owner };
         let mut now = shared.clock.exact_now();
         let mut orders = Orders::default();
-        let mut ledger = shared.ledger_for_request(now);
+        let mut ledger = shared.ledger_for_request(self.begun.ask, now);
         if ledger.begins_queue() {
             if shared.clock.notice_pause() {
                 now = shared.clock.exact_now();
@@ -149,8 +149,12 @@ impl<'a, M: Manager + 'static> Waiting<'a, M> {
             Answer::Granted(pooled) => {
                 put_on_tray(shared, &mut ledger, pooled.slot(), &asker, now, &mut orders)
             }
-            Answer::Wait { .. } | Answer::Refused(_) | Answer::NotNow => None,
+            Answer::Placed | Answer::Wait { .. } | Answer::Refused(_) | Answer::NotNow => None,
         };
+        if self.begun.ask == Ask::WithPlace {
+            // The place is spent.
+            self.begun.ask = Ask::Lease;
+        }
         let overdue = ledger.is_upkeep_overdue(now);
         drop(ledger);
         let asked = match answer {
@@ -170,16 +174,17 @@ impl<'a, M: Manager + 'static> Waiting<'a, M> {
             Answer::Granted(pooled) => {
                 let since = self.begun.again.then_some(self.begun.since);
                 match lend(shared, pooled, tray, site, since) {
-                    Some(lease) => Asked::Ended(Ok(lease)),
+                    Some(lease) => Asked::Ended(Outcome::Lease(lease)),
                     None => {
                         self.begun.again = true;
                         Asked::Again
                     }
                 }
             }
+            Answer::Placed => Asked::Ended(Outcome::Place),
             Answer::Refused(error) => {
                 self.tell_of_refusal(&error);
-                Asked::Ended(Err(error))
+                Asked::Ended(Outcome::Failed(error))
             }
             Answer::NotNow => Asked::NotNow,
         };
@@ -261,27 +266,29 @@ impl<'a, M: Manager + 'static> Waiting<'a, M> {
     fn settle(&mut self, mail: Mail<Box<Pooled<M>>>) -> Option<Outcome<M>> {
         self.place = None;
         match mail {
-            Ok(pooled) => {
+            Mail::Grant(pooled) => {
                 let since = Some(self.begun.since);
                 let lease = lend(self.shared, pooled, None, self.site, since);
                 if lease.is_none() {
                     self.begun.again = true;
                 }
-                lease.map(Ok)
+                lease.map(Outcome::Lease)
             }
-            Err(error) => {
+            Mail::Place => Some(Outcome::Place),
+            Mail::Refusal(error) => {
                 if let AcquireError::TimedOut(timed_out) = &*error {
                     self.tell_of_timeout(timed_out);
                 }
                 self.tell_of_refusal(&error);
-                Some(Err(error))
+                Some(Outcome::Failed(error))
             }
         }
     }
 
     #[cold]
     fn tell_of_refusal(&self, error: &AcquireError<M::Error>) {
-        let is_none = self.begun.unqueued && matches!(error, AcquireError::Rejected { .. });
+        let unqueued = self.begun.ask == Ask::Unqueued;
+        let is_none = unqueued && matches!(error, AcquireError::Rejected { .. });
         if let Some(reason) = error.refusal().filter(|_| !is_none) {
             self.shared.observers.refused(self.site, reason);
         }

@@ -135,7 +135,7 @@ fn line() -> impl Strategy<Value = Line> {
         &WORDS,
         &DURATIONS,
         &REQUIRED,
-        &["name", "check_on_return"],
+        &["name", "check_on_return", "self_probe"],
     ]
     .concat();
     let any_value = prop_oneof![number(), fraction(), duration(), word(), other()];
@@ -143,7 +143,7 @@ fn line() -> impl Strategy<Value = Line> {
         6 => named(COUNTS.to_vec(), number().boxed()),
         6 => named(durations, duration().boxed()),
         2 => named(WORDS.to_vec(), word().boxed()),
-        1 => named(vec!["check_on_return"], other().boxed()),
+        1 => named(vec!["check_on_return", "self_probe"], other().boxed()),
         1 => named(vec!["lifetime_jitter"], fraction().boxed()),
         1 => named(vec!["name"], any::<String>().prop_map(Value::Text).boxed()),
         1 => named(known, any_value.clone().boxed()),

@@ -99,6 +99,7 @@ prop_compose! {
             lifetime_jitter, max_uses, max_waiters, nested,
             on_open_error: if choices[1] { OnOpenError::Fail } else { OnOpenError::Retry },
             check_on_return: choices[2],
+            self_probe: choices[5],
             idle_order: if choices[3] { IdleOrder::Hot } else { IdleOrder::Oldest },
             warm_up: if choices[4] { WarmUp::Required } else { WarmUp::BestEffort },
         }

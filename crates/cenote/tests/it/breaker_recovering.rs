@@ -33,7 +33,7 @@ async fn recovering_lends_as_many_probes_as_allowed_and_never_more() {
 
 #[tokio::test(start_paused = true)]
 async fn recovering_lends_no_more_probes_than_allowed_whatever_is_idle() {
-    let rig = Rig::new(|pool| pool.max_size(5).probes(1));
+    let rig = Rig::new(|pool| pool.max_size(5).probes(1).self_probe(false));
     let warm: Vec<_> = [(); 3].map(|()| rig.acquire()).into_iter().collect();
     let mut leases = Vec::new();
     for lease in warm {
@@ -159,7 +159,7 @@ async fn probes_that_are_opened_at_once_are_no_more_than_allowed() {
 
 #[tokio::test(start_paused = true)]
 async fn a_pool_that_resumes_while_it_recovers_lends_no_more_probes_than_allowed() {
-    let rig = Rig::new(|pool| pool.max_size(3).probes(1));
+    let rig = Rig::new(|pool| pool.max_size(3).probes(1).self_probe(false));
     rig.leave_idle(3).await;
     rig.pool.suspend();
     rig.pool.breaker().probe();

@@ -74,6 +74,7 @@ fn the_defaults_are_those_of_the_table() {
         nested: Nested::Report,
         warm_up: WarmUp::Required,
         probes: 1,
+        self_probe: true,
     };
     assert_eq!(defaults, table);
 }

@@ -161,6 +161,7 @@ fn the_builder_sets_every_field() {
         nested: Nested::Deny,
         warm_up: WarmUp::BestEffort,
         probes: 16,
+        self_probe: false,
     };
 
     let built = Pool::from_fn(async || Ok::<_, &str>(()))
@@ -190,6 +191,7 @@ fn the_builder_sets_every_field() {
         .nested(Nested::Deny)
         .warm_up(WarmUp::BestEffort)
         .probes(16)
+        .self_probe(false)
         .build()
         .unwrap();
 

@@ -7,6 +7,8 @@ mod closing;
 mod handing_over;
 mod leaving;
 mod oracle;
+mod probing;
+mod reserving;
 mod runtime;
 mod timing_out;
 mod trays;

@@ -55,7 +55,7 @@ impl World {
         self.give_back(grant, now);
         for mailbox in places {
             match mailbox.take() {
-                Some(Ok(grant)) => {
+                Some(Mail::Grant(grant)) => {
                     drop(mailbox);
                     self.use_and_give_back(grant, now);
                 }
@@ -79,7 +79,7 @@ impl World {
         match answer {
             Answer::Granted(grant) => grant,
             Answer::Wait { mailbox, .. } => match mailbox.take() {
-                Some(Ok(grant)) => grant,
+                Some(Mail::Grant(grant)) => grant,
                 mail => panic!("it was to be served: {mail:?}"),
             },
             answer => panic!("it was to be served: {answer:?}"),

@@ -222,11 +222,15 @@ impl Waiter {
 
     fn settle(&self, mail: Mail<Token>, world: &World, now: Moment) {
         match mail {
-            Ok(grant) => {
+            Mail::Grant(grant) => {
                 self.ended(End::Served);
                 world.use_and_give_back(grant, now);
             }
-            Err(error) => self.ended(End::of(&error)),
+            Mail::Place => {
+                self.ended(End::Served);
+                world.enter(now, |ledger, orders| ledger.unreserve(now, orders));
+            }
+            Mail::Refusal(error) => self.ended(End::of(&error)),
         }
     }
 

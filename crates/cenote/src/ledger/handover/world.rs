@@ -166,7 +166,7 @@ impl World {
                 continue;
             };
             let mail = mailbox.take();
-            let (has_mail, has_grant) = (mail.is_some(), matches!(mail, Some(Ok(_))));
+            let (has_mail, has_grant) = (mail.is_some(), matches!(mail, Some(Mail::Grant(_))));
             if let Some(mail) = mail {
                 mailbox.deliver(mail);
             }
@@ -339,7 +339,7 @@ pub(super) fn begun(now: Moment, deadline: Moment) -> Begun {
         deadline,
         again: false,
         waited: false,
-        unqueued: false,
+        ask: Ask::Lease,
     }
 }
 

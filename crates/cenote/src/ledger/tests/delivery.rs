@@ -219,7 +219,7 @@ fn a_waiter_that_met_a_dead_resource_is_served_before_all_others() {
     let again = Begun {
         again: true,
         waited: true,
-        unqueued: false,
+        ask: Ask::Lease,
         ..begun(since, Moment::NEVER)
     };
 

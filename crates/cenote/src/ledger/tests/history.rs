@@ -113,8 +113,12 @@ pub(super) struct World {
     pub(super) begun: Vec<Work<Token>>,
     /// The resources that the ledger has: idle, granted and unclaimed, or with owed work.
     pub(super) inside: BTreeSet<Token>,
+    /// How many places are reserved, and claimed by their callers.
+    pub(super) permits: usize,
     /// How many resources may exist: `max_size`, or as many as there were when it shrank.
     pub(super) cap: usize,
+    /// The same for leases and reserved places together.
+    pub(super) promised: usize,
     /// How many callers were queued.
     pub(super) joined: i64,
     pub(super) minted: u64,
@@ -140,6 +144,7 @@ impl World {
             max_uses: rng.bool().then_some(3),
             max_waiters: rng.bool().then_some(6),
             probes: rng.usize(1..=2),
+            self_probe: rng.bool(),
             heartbeat_interval: rng.bool().then_some(Duration::from_secs(3)),
             idle_timeout: rng.bool().then_some(Duration::from_secs(8)),
             max_lifetime: rng.bool().then_some(Duration::from_secs(20)),
@@ -170,7 +175,9 @@ impl World {
             alarms: BTreeSet::new(),
             begun: Vec::new(),
             inside: BTreeSet::new(),
+            permits: 0,
             cap: max_size,
+            promised: max_size,
             joined: 0,
             minted: 0,
             closed: false,
@@ -187,7 +194,7 @@ impl World {
     fn step(&mut self) {
         self.alarm();
         let dice = self.rng.u32(0..1000);
-        if !matches!(dice, 0..290 | 480..620 | 635..760) {
+        if !matches!(dice, 0..290 | 460..470 | 480..620 | 635..760) {
             self.clear_trays();
         }
         match dice {
@@ -198,7 +205,8 @@ impl World {
             }
             250..290 => self.try_request(),
             290..420 => self.with_caller(Self::poll),
-            420..470 => self.with_caller(Self::withdraw),
+            420..460 => self.with_caller(Self::withdraw),
+            460..470 => self.reserve(),
             470..477 => self.watch(),
             477..480 => self.warm(),
             480..620 => self.give_back(),

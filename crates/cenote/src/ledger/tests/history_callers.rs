@@ -31,14 +31,18 @@ impl Caller {
     }
 
     pub(super) fn has_grant(&self) -> bool {
-        peek(&self.mailbox, |mail| matches!(mail, Some(Ok(_))))
+        peek(&self.mailbox, |mail| matches!(mail, Some(Mail::Grant(_))))
     }
 
     pub(super) fn has_timeout(&self) -> bool {
-        peek(&self.mailbox, |mail| {
-            let error = mail.and_then(|mail| mail.as_ref().err());
-            error.is_some_and(|error| matches!(**error, AcquireError::TimedOut(_)))
+        peek(&self.mailbox, |mail| match mail {
+            Some(Mail::Refusal(error)) => matches!(**error, AcquireError::TimedOut(_)),
+            _ => false,
         })
+    }
+
+    pub(super) fn has_place(&self) -> bool {
+        peek(&self.mailbox, |mail| matches!(mail, Some(Mail::Place)))
     }
 }
 
@@ -57,17 +61,47 @@ impl World {
         self.ask(begun(self.now, deadline), self.joined);
     }
 
+    /// A caller reserves a place, gives one up, or exchanges one for a resource.
+    pub(super) fn reserve(&mut self) {
+        let deadline = self.patience();
+        let mut begun = begun(self.now, deadline);
+        match self.rng.u8(0..6) {
+            0 if self.permits > 0 => {
+                self.permits -= 1;
+                self.clear_trays();
+                self.call(Ledger::unreserve);
+            }
+            1..4 if self.permits > 0 => {
+                self.permits -= 1;
+                begun.again = true;
+                begun.ask = Ask::WithPlace;
+                let first = self.callers.first().map_or(0, |first| first.joined);
+                self.ask(begun, first - 1);
+            }
+            _ => {
+                self.joined += 1;
+                begun.ask = Ask::Place;
+                self.ask(begun, self.joined);
+            }
+        }
+    }
+
     /// A caller asks. A caller that met a fault asks again, and comes before all others.
-    fn ask(&mut self, begun: Begun, joined: i64) {
-        self.clear_trays_to_ask();
+    fn ask(&mut self, mut begun: Begun, joined: i64) {
+        self.clear_trays_to_ask(begun.ask);
         self.fork();
         let woken = Arc::new(Woken::default());
         let mut waker = Some(Waker::from(Arc::clone(&woken)));
         let (now, mut orders) = (self.now, Orders::default());
         let ledger = &mut self.ledger;
-        match ledger.request(&asker(), &mut waker, &begun, now, &mut orders) {
+        let answer = ledger.request(&asker(), &mut waker, &begun, now, &mut orders);
+        if begun.ask == Ask::WithPlace {
+            begun.ask = Ask::Lease;
+        }
+        match answer {
             Answer::Granted(grant) => {
                 assert!(begun.again || self.is_queue_empty(), "passed a waiter");
+                assert!(!self.ledger.breaker.proving, "lent before the proof");
                 self.lent_on_tray(grant, &mut orders);
                 self.carry_out(orders);
                 self.is_lent(begun, joined);
@@ -82,6 +116,10 @@ impl World {
                     begun,
                     woken,
                 });
+            }
+            Answer::Placed => {
+                self.carry_out(orders);
+                self.permits += 1;
             }
             Answer::Refused(error) => {
                 self.carry_out(orders);
@@ -115,7 +153,7 @@ impl World {
     }
 
     pub(super) fn try_request(&mut self) {
-        self.clear_trays_to_ask();
+        self.clear_trays_to_ask(Ask::Lease);
         let (now, mut orders) = (self.now, Orders::default());
         let begun = begun(now, now);
         let ledger = &mut self.ledger;
@@ -126,7 +164,7 @@ impl World {
                 self.carry_out(orders);
                 self.refuses_lease();
             }
-            Answer::Wait { .. } => panic!("a try was queued"),
+            Answer::Wait { .. } | Answer::Placed => panic!("a try was queued, or got a place"),
             Answer::Refused(_) | Answer::NotNow => self.carry_out(orders),
         }
     }
@@ -221,11 +259,16 @@ impl World {
     fn read(&mut self, caller: Caller, mail: Mail<Token>) {
         let Caller { begun, joined, .. } = caller;
         match mail {
-            Ok(grant) => {
+            Mail::Grant(grant) => {
                 self.lent(grant, None);
                 self.is_lent(begun, joined);
             }
-            Err(error) => match &*error {
+            Mail::Place => {
+                assert_eq!(begun.ask, Ask::Place, "it wants a resource");
+                self.ends.served += 1;
+                self.permits += 1;
+            }
+            Mail::Refusal(error) => match &*error {
                 AcquireError::TimedOut(timed_out) => {
                     assert!(begun.deadline <= timed_out.seen.at, "timed out early");
                     assert_eq!(timed_out.since, begun.since, "when it began to wait");

@@ -23,6 +23,19 @@ impl World {
             "I1: {occupied} exist, of {}",
             self.cap
         );
+        let unread = self.callers.iter().filter(|caller| caller.has_place());
+        assert_eq!(
+            status.reserved,
+            self.permits + unread.count(),
+            "a place is lost"
+        );
+        let promised = status.in_use + status.reserved;
+        self.promised = self.promised.min(promised).max(status.max_size);
+        assert!(
+            promised <= self.promised,
+            "{promised} lent or reserved, of {}",
+            self.promised
+        );
         // An open that was held up and is tried again counts once more.
         if self.ledger.limits.on_open_error == OnOpenError::Fail {
             let opening = self.ledger.opening(self.now);

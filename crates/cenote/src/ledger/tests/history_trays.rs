@@ -80,8 +80,8 @@ impl World {
     }
 
     /// Clears the trays before a request, if that is needed.
-    pub(super) fn clear_trays_to_ask(&mut self) {
-        if self.ledger.needs_trays(self.now) {
+    pub(super) fn clear_trays_to_ask(&mut self, ask: Ask) {
+        if self.ledger.needs_trays(ask, self.now) {
             self.clear_trays();
         }
     }

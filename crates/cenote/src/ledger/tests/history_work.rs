@@ -37,13 +37,13 @@ impl World {
         let luck = self.rng.u8(0..10);
         match job {
             Job::Open => self.open(slot, luck),
-            Job::Vet { resource, .. } | Job::Clean { resource, .. } => match luck {
+            Job::Vet { resource, .. } | Job::Clean { resource, .. } if luck < 4 => match luck {
                 0 => self.lose(slot),
-                1 | 2 => self.judged(slot, resource, Outcome::Unfit(CloseReason::FailedCheck)),
                 3 => self.judged(slot, resource, Outcome::Unfit(CloseReason::FailedClean)),
-                4 => self.judged(slot, resource, Outcome::Alive),
-                _ => self.judged(slot, resource, Outcome::Fit),
+                _ => self.judged(slot, resource, Outcome::Unfit(CloseReason::FailedCheck)),
             },
+            Job::Vet { resource, ask, .. } => self.judged(slot, resource, vetted(ask)),
+            Job::Clean { resource, .. } => self.judged(slot, resource, Outcome::Fit),
             Job::Close { .. } if luck == 0 => self.lose(slot),
             Job::Close { .. } => self.closed(slot),
         }
@@ -156,8 +156,8 @@ impl World {
         assert_eq!(was_open, !self.closed);
         self.closed = true;
         for caller in &self.callers {
-            let is_refused = peek(&caller.mailbox, |mail| matches!(mail, Some(Err(_))));
-            assert!(is_refused, "closed, and a waiter was not told");
+            let is_told = caller.has_mail() && !caller.has_grant();
+            assert!(is_told, "closed, and a waiter was not told");
         }
     }
 
@@ -195,6 +195,10 @@ impl World {
         while let Some(caller) = self.callers.pop() {
             self.withdraw(caller);
         }
+        while self.permits > 0 {
+            self.permits -= 1;
+            self.call(Ledger::unreserve);
+        }
         while let Some(lent) = self.leases.pop() {
             self.come_back(lent, Condition::Good);
         }
@@ -213,9 +217,8 @@ impl World {
             self.clear_trays();
             match job {
                 Job::Open => self.open(slot, 9),
-                Job::Vet { resource, .. } | Job::Clean { resource, .. } => {
-                    self.judged(slot, resource, Outcome::Fit);
-                }
+                Job::Vet { resource, ask, .. } => self.judged(slot, resource, vetted(ask)),
+                Job::Clean { resource, .. } => self.judged(slot, resource, Outcome::Fit),
                 Job::Close { .. } => self.closed(slot),
             }
             self.check();
@@ -251,5 +254,13 @@ impl World {
             cancelled,
         } = self.ends;
         assert_eq!(waits, served + timed_out + refused + cancelled);
+    }
+}
+
+/// The outcome of a check that went well, as the driver reports it.
+fn vetted(ask: bool) -> Outcome {
+    match ask {
+        true => Outcome::Fit,
+        false => Outcome::Alive,
     }
 }

@@ -47,7 +47,7 @@ fn a_slot_can_take_no_edge_but_those_in_the_table() {
     ];
     let table: [(State, &[State]); State::COUNT] = [
         (Vacant, &[Opening]),
-        (Opening, &[Vacant, Idle, Leased, Closing]),
+        (Opening, &[Vacant, Idle, Leased, Checking, Closing]),
         (Idle, &[Leased, Checking, Closing]),
         (
             Leased,

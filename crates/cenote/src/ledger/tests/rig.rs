@@ -40,7 +40,7 @@ pub(super) fn begun(now: Moment, deadline: Moment) -> Begun {
         deadline,
         again: false,
         waited: false,
-        unqueued: false,
+        ask: Ask::Lease,
     }
 }
 
@@ -58,6 +58,7 @@ pub(super) fn of_size(max_size: usize) -> Config {
         check_after_idle: None,
         upkeep_interval: 30 * SECOND,
         lifetime_jitter: 0.0,
+        self_probe: false,
         ..Config::default()
     }
 }

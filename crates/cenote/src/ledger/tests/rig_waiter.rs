@@ -38,7 +38,7 @@ impl Waiter {
     #[track_caller]
     pub(super) fn claim(&self) -> Token {
         match self.mailbox.take() {
-            Some(Ok(grant)) => grant,
+            Some(Mail::Grant(grant)) => grant,
             mail => panic!("a grant was to be there: {mail:?}"),
         }
     }
@@ -47,7 +47,7 @@ impl Waiter {
     #[track_caller]
     pub(super) fn error(&self) -> AcquireError<&'static str> {
         match self.mailbox.take() {
-            Some(Err(error)) => *error,
+            Some(Mail::Refusal(error)) => *error,
             mail => panic!("an error was to be there: {mail:?}"),
         }
     }

@@ -26,7 +26,7 @@ fn goes_on_tray(rig: &mut Rig) -> bool {
 }
 
 fn needs_trays(rig: &Rig) -> bool {
-    rig.ledger.needs_trays(rig.now)
+    rig.ledger.needs_trays(Ask::Lease, rig.now)
 }
 
 #[test]

@@ -39,7 +39,8 @@ impl Method {
 impl Scribe {
     /// Returns a rig whose breaker this strategy controls.
     pub(crate) fn rig(&self, max_size: usize) -> Rig {
-        Rig::new(|pool| pool.max_size(max_size).breaker(self.clone()))
+        let scribe = self.clone();
+        Rig::new(|pool| pool.max_size(max_size).self_probe(false).breaker(scribe))
     }
 
     pub(crate) fn with<T>(&self, look: impl FnOnce(&mut Notes) -> T) -> T {

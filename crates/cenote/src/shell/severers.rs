@@ -1,0 +1,47 @@
+//! Severers: how each resource is cut from outside, where its manager knows how.
+//!
+//! The list is by slot. A severer is added while its slot is being opened, and removed before the
+//! slot is free again. So a slot has at most one, and it belongs to the resource in that slot.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use super::guarded::guarded_now;
+use super::shared::Shared;
+use crate::ledger::SlotNo;
+use crate::manager::Manager;
+use crate::rt::sync::PoisonError;
+use crate::sever::Severer;
+
+#[derive(Default)]
+pub(crate) struct Severers(Mutex<BTreeMap<SlotNo, Severer>>);
+
+impl Severers {
+    pub(crate) fn add(&self, slot: SlotNo, severer: Severer) {
+        let before = self.lock().insert(slot, severer);
+        debug_assert!(before.is_none(), "bug: a slot has one resource");
+    }
+
+    /// The resource in this slot is leaving the pool. The severer is dropped, which is user code.
+    pub(crate) fn remove(&self, slot: SlotNo) {
+        let severer = self.lock().remove(&slot);
+        let _ = guarded_now(|| drop(severer));
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<SlotNo, Severer>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<M: Manager + 'static> Shared<M> {
+    /// Cuts the leased resources of a closed pool. Returns how many.
+    pub(crate) fn sever(self: &Arc<Self>) -> usize {
+        let leased = self.ledger().leased_after_close();
+        let severers = leased.into_iter().filter_map(|slot| {
+            let mut severers = self.severers.lock();
+            severers.remove(&slot)
+        });
+        let cut = severers.map(guarded_now);
+        cut.filter(Result::is_ok).count()
+    }
+}
