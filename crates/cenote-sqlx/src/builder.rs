@@ -59,6 +59,7 @@ use crate::writer::Writer;
 ///     .nested(Nested::Deny)
 ///     .warm_up(WarmUp::BestEffort)
 ///     .probes(2)
+///     .self_probe(false)
 ///     .setting("SET statement_timeout = '5s'")
 ///     .reset(Reset::Always)
 ///     .cancel_on_server(false)
@@ -151,6 +152,7 @@ settings! {
     nested: Nested;
     warm_up: WarmUp;
     probes: usize;
+    self_probe: bool;
 }
 
 impl<DB: Dialect> Builder<DB> {

@@ -71,7 +71,7 @@ impl<DB: Dialect> Lease<DB> {
         Bound::is_pinned(self.bound())
     }
 
-    /// Returns the inner lease, without the decision of `drop` whether it stays in its scope.
+    /// Returns the inner lease, with its right to write.
     pub(crate) fn let_go(mut self) -> Option<Bound<Sql<DB>>> {
         self.bound.take()
     }
@@ -90,22 +90,15 @@ impl<DB: Dialect> Lease<DB> {
 }
 
 impl<DB: Dialect> Drop for Lease<DB> {
-    /// Pins the connection in its scope if the next statement there needs it. A broken connection
-    /// is unpinned, so that the scope gets another one. With a transaction it stays, so that later
-    /// statements of the transaction fail.
+    /// Gives up the right to write, unless a transaction needs it. In a scope, `must_stay` decides
+    /// whether the connection stays there.
     fn drop(&mut self) {
-        let Some(mut bound) = self.bound.take() else {
+        let Some(bound) = &mut self.bound else {
             return;
         };
-        let in_transaction = bound.is_in_transaction();
         let done = bound.state.progress == Progress::Done;
-        if done && !in_transaction {
+        if done && !bound.is_in_transaction() {
             bound.state.writer = None;
-        }
-        if bound.state.broken && !in_transaction {
-            Bound::unpin(&mut bound);
-        } else if done && !bound.state.broken && !Bound::is_pinned(&bound) && bound.is_bound() {
-            Bound::pin(&mut bound);
         }
     }
 }

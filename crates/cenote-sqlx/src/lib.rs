@@ -26,6 +26,7 @@ mod lease;
 mod manager;
 #[cfg(feature = "mysql")]
 mod mysql;
+mod nesting;
 #[cfg(feature = "postgres")]
 mod postgres;
 mod retry;

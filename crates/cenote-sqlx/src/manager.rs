@@ -56,12 +56,17 @@ impl<DB: Dialect> Manager for Sql<DB> {
     }
 
     fn needs_cleaning(&self, session: &mut Session<DB>) -> bool {
+        session.state.stays = false;
         let dirt = match &self.template.reset {
             Reset::Never => session.state.dirt.has(Dirt::TRANSACTION),
             Reset::IfDirty => session.state.dirt != Dirt::NONE,
             Reset::Always | Reset::Query(_) => true,
         };
         dirt || session.is_in_transaction() || session.state.progress != Progress::Done
+    }
+
+    fn must_stay(&self, session: &mut Session<DB>) -> bool {
+        session.must_stay()
     }
 
     async fn clean(&self, session: &mut Session<DB>) -> Result<(), Error> {

@@ -13,7 +13,6 @@ use crate::dialect::{Dialect, Statements};
 use crate::error::{Class, lost};
 use crate::scan::{self, Dirt};
 use crate::template::Template;
-use crate::transaction::TransactionOptions;
 use crate::writer::Writer;
 
 /// How far the driver is with its last operation.
@@ -59,6 +58,8 @@ pub(crate) struct State {
     pub(crate) dirt: Dirt,
     pub(crate) progress: Progress,
     pub(crate) broken: bool,
+    /// Whether it stays in its scope.
+    pub(crate) stays: bool,
     /// Whether a cleaning began and did not succeed. Then the close does not try to settle it
     /// again.
     pub(crate) unclean: bool,
@@ -82,7 +83,7 @@ pub(crate) struct State {
     pub(crate) writer: Option<Lease<Writer>>,
 }
 
-type Manages<DB> = <DB as sqlx::Database>::TransactionManager;
+pub(crate) type Manages<DB> = <DB as sqlx::Database>::TransactionManager;
 
 impl<DB: Dialect> Session<DB> {
     pub(crate) fn new(
@@ -98,6 +99,7 @@ impl<DB: Dialect> Session<DB> {
                 dirt: Dirt::NONE,
                 progress: Progress::Done,
                 broken: false,
+                stays: false,
                 unclean: false,
                 failed: false,
                 given_up: false,
@@ -132,7 +134,7 @@ impl<DB: Dialect> Session<DB> {
         self.depth() > 0 || self.state.open > 0 || self.is_begun_by_sql()
     }
 
-    fn is_begun_by_sql(&self) -> bool {
+    pub(crate) fn is_begun_by_sql(&self) -> bool {
         self.state.by_sql || self.state.soon.is_some_and(|(well, _)| well)
     }
 
@@ -143,8 +145,21 @@ impl<DB: Dialect> Session<DB> {
         self.state.soon = None;
     }
 
-    /// Returns whether the next statement of the same scope needs this connection.
-    pub(crate) fn is_bound(&self) -> bool {
+    /// Returns whether the next statement of the same scope needs this connection. While a
+    /// statement is under way, the answer is that of before. A broken connection leaves the scope,
+    /// so that the scope gets another one. With a transaction it stays, so that later statements of
+    /// the transaction fail.
+    pub(crate) fn must_stay(&mut self) -> bool {
+        if self.state.broken {
+            return self.is_in_transaction();
+        }
+        if self.state.progress == Progress::Done {
+            self.state.stays = self.is_bound();
+        }
+        self.state.stays
+    }
+
+    fn is_bound(&self) -> bool {
         self.depth() > 0 || self.state.dirt != Dirt::NONE
     }
 
@@ -184,7 +199,7 @@ impl<DB: Dialect> Session<DB> {
         Ok(())
     }
 
-    async fn make_ready(&mut self) -> Result<(), Error> {
+    pub(crate) async fn make_ready(&mut self) -> Result<(), Error> {
         if self.state.broken {
             return Err(lost("the connection of this transaction is lost"));
         }
@@ -277,114 +292,6 @@ impl<DB: Dialect> Session<DB> {
         self.state.progress = Progress::Running;
         let result = <DB as Statements>::run(&mut self.connection, sql).await;
         self.complete(result).await
-    }
-
-    /// Begins a transaction, or a savepoint in one. Returns the depth.
-    pub(crate) async fn begin(&mut self, options: &TransactionOptions) -> Result<usize, Error> {
-        self.make_ready().await?;
-        self.refuse_inside_sql()?;
-        let nested = self.depth() > 0;
-        if nested && *options != TransactionOptions::default() {
-            return Err(Error::InvalidSavePointStatement);
-        }
-        let statement = DB::begin(options).filter(|_| !nested);
-        let statement =
-            statement.map(|sql| sqlx::SqlSafeStr::into_sql_str(sqlx::AssertSqlSafe(sql)));
-        self.state.progress = Progress::Running;
-        if !nested {
-            self.state.failed = false;
-            self.state.given_up = false;
-            self.state.afterwards = DB::after(options);
-        }
-        let result = Manages::<DB>::begin(&mut self.connection, statement).await;
-        self.complete(result).await?;
-        self.state.open = self.depth();
-        Ok(self.state.open)
-    }
-
-    /// Refuses a transaction inside one that SQL text began. The inner one would end the outer one:
-    /// MySQL commits it silently.
-    fn refuse_inside_sql(&self) -> Result<(), Error> {
-        if self.depth() > 0 || !self.is_begun_by_sql() {
-            return Ok(());
-        }
-        Err(Error::InvalidArgument(String::from(
-            "SQL text began a transaction on this connection: end it first, or begin it with `Db::begin`",
-        )))
-    }
-
-    /// Commits the transaction at `depth`, if it is the innermost one and has not failed.
-    pub(crate) async fn commit(&mut self, depth: usize) -> Result<(), Error> {
-        self.make_ready().await?;
-        if self.depth() != depth || self.state.given_up {
-            return Err(lost("the transaction ended before its commit"));
-        }
-        // PostgreSQL reports success for the commit of a failed transaction, and rolls it back.
-        if self.state.failed {
-            self.run(DB::PROBE).await?;
-        }
-        self.state.progress = Progress::Running;
-        let result = Manages::<DB>::commit(&mut self.connection).await;
-        if let Err(error) = self.complete(result).await {
-            if depth == 1 && DB::FAILED_COMMIT_ENDS && !self.state.broken {
-                // A failure here marks the session as broken. The caller needs the first error.
-                let _ = self.forget_ended().await;
-            }
-            return Err(error);
-        }
-        self.finish(depth).await
-    }
-
-    /// Lets the driver count down after the server ended the transaction. The driver can do that
-    /// with a `ROLLBACK` only, which gets an empty transaction: without one the server logs a
-    /// warning.
-    async fn forget_ended(&mut self) -> Result<(), Error> {
-        self.run("BEGIN").await?;
-        self.roll_back(1).await
-    }
-
-    /// Rolls back the transaction at `depth`.
-    pub(crate) async fn roll_back(&mut self, depth: usize) -> Result<(), Error> {
-        self.make_ready().await?;
-        if self.depth() != depth {
-            return Err(lost("the transaction ended before its rollback"));
-        }
-        self.state.progress = Progress::Running;
-        let result = Manages::<DB>::rollback(&mut self.connection).await;
-        self.complete(result).await?;
-        self.state.failed = false;
-        self.finish(depth).await
-    }
-
-    async fn finish(&mut self, depth: usize) -> Result<(), Error> {
-        self.state.open = depth - 1;
-        if depth > 1 {
-            return Ok(());
-        }
-        self.state.given_up = false;
-        let afterwards = self.state.afterwards.take();
-        let done = match afterwards {
-            Some(sql) => self.run(sql).await,
-            None => Ok(()),
-        };
-        self.state.writer = None;
-        done
-    }
-
-    /// Records that the transaction at `depth` was dropped. If the session goes back to its pool,
-    /// the cleaning rolls it back. If the session `stays` in its scope, the rollback is queued
-    /// before the next statement.
-    pub(crate) fn abandon(&mut self, depth: usize, stays: bool) {
-        let over = self.depth() < depth && self.state.progress != Progress::Running;
-        if !stays || over {
-            return;
-        }
-        self.state.open = depth - 1;
-        Manages::<DB>::start_rollback(&mut self.connection);
-        self.state.failed = true;
-        if self.state.progress == Progress::Done {
-            self.state.progress = Progress::BetweenRows;
-        }
     }
 }
 

@@ -1,0 +1,119 @@
+//! Transactions of a session, and savepoints in them: how each begins and ends.
+
+use sqlx::Error;
+use sqlx_core::transaction::TransactionManager;
+
+use crate::dialect::Dialect;
+use crate::error::lost;
+use crate::session::{Manages, Progress, Session};
+use crate::transaction::TransactionOptions;
+
+impl<DB: Dialect> Session<DB> {
+    /// Begins a transaction, or a savepoint in one. Returns the depth.
+    pub(crate) async fn begin(&mut self, options: &TransactionOptions) -> Result<usize, Error> {
+        self.make_ready().await?;
+        self.refuse_inside_sql()?;
+        let nested = self.depth() > 0;
+        if nested && *options != TransactionOptions::default() {
+            return Err(Error::InvalidSavePointStatement);
+        }
+        let statement = DB::begin(options).filter(|_| !nested);
+        let statement =
+            statement.map(|sql| sqlx::SqlSafeStr::into_sql_str(sqlx::AssertSqlSafe(sql)));
+        self.state.progress = Progress::Running;
+        if !nested {
+            self.state.failed = false;
+            self.state.given_up = false;
+            self.state.afterwards = DB::after(options);
+        }
+        let result = Manages::<DB>::begin(&mut self.connection, statement).await;
+        self.complete(result).await?;
+        self.state.open = self.depth();
+        Ok(self.state.open)
+    }
+
+    /// Refuses a transaction inside one that SQL text began. The inner one would end the outer one:
+    /// MySQL commits it silently.
+    fn refuse_inside_sql(&self) -> Result<(), Error> {
+        if self.depth() > 0 || !self.is_begun_by_sql() {
+            return Ok(());
+        }
+        Err(Error::InvalidArgument(String::from(
+            "SQL text began a transaction on this connection: end it first, or begin it with `Db::begin`",
+        )))
+    }
+
+    /// Commits the transaction at `depth`, if it is the innermost one and has not failed.
+    pub(crate) async fn commit(&mut self, depth: usize) -> Result<(), Error> {
+        self.make_ready().await?;
+        if self.depth() != depth || self.state.given_up {
+            return Err(lost("the transaction ended before its commit"));
+        }
+        // PostgreSQL reports success for the commit of a failed transaction, and rolls it back.
+        if self.state.failed {
+            self.run(DB::PROBE).await?;
+        }
+        self.state.progress = Progress::Running;
+        let result = Manages::<DB>::commit(&mut self.connection).await;
+        if let Err(error) = self.complete(result).await {
+            if depth == 1 && DB::FAILED_COMMIT_ENDS && !self.state.broken {
+                // A failure here marks the session as broken. The caller needs the first error.
+                let _ = self.forget_ended().await;
+            }
+            return Err(error);
+        }
+        self.finish(depth).await
+    }
+
+    /// Lets the driver count down after the server ended the transaction. The driver can do that
+    /// with a `ROLLBACK` only, which gets an empty transaction: without one the server logs a
+    /// warning.
+    async fn forget_ended(&mut self) -> Result<(), Error> {
+        self.run("BEGIN").await?;
+        self.roll_back(1).await
+    }
+
+    /// Rolls back the transaction at `depth`.
+    pub(crate) async fn roll_back(&mut self, depth: usize) -> Result<(), Error> {
+        self.make_ready().await?;
+        if self.depth() != depth {
+            return Err(lost("the transaction ended before its rollback"));
+        }
+        self.state.progress = Progress::Running;
+        let result = Manages::<DB>::rollback(&mut self.connection).await;
+        self.complete(result).await?;
+        self.state.failed = false;
+        self.finish(depth).await
+    }
+
+    async fn finish(&mut self, depth: usize) -> Result<(), Error> {
+        self.state.open = depth - 1;
+        if depth > 1 {
+            return Ok(());
+        }
+        self.state.given_up = false;
+        let afterwards = self.state.afterwards.take();
+        let done = match afterwards {
+            Some(sql) => self.run(sql).await,
+            None => Ok(()),
+        };
+        self.state.writer = None;
+        done
+    }
+
+    /// Records that the transaction at `depth` was dropped. If the session goes back to its pool,
+    /// the cleaning rolls it back. If the session `stays` in its scope, the rollback is queued
+    /// before the next statement.
+    pub(crate) fn abandon(&mut self, depth: usize, stays: bool) {
+        let over = self.depth() < depth && self.state.progress != Progress::Running;
+        if !stays || over {
+            return;
+        }
+        self.state.open = depth - 1;
+        Manages::<DB>::start_rollback(&mut self.connection);
+        self.state.failed = true;
+        if self.state.progress == Progress::Done {
+            self.state.progress = Progress::BetweenRows;
+        }
+    }
+}
