@@ -18,8 +18,8 @@ pub(crate) fn run(args: &[&str]) -> Outcome {
         have_valgrind()?;
     }
     // The program starts others of its package.
-    Cargo::new("build --quiet --release -p cenote-benchmarks").run()?;
-    Cargo::new("run --quiet --release -p cenote-benchmarks --bin bench --")
+    Cargo::new("build --quiet --profile measured -p cenote-benchmarks").run()?;
+    Cargo::new("run --quiet --profile measured -p cenote-benchmarks --bin bench --")
         .with(args)
         .run()
 }
@@ -29,7 +29,7 @@ pub(crate) fn run(args: &[&str]) -> Outcome {
 pub(crate) fn guard() -> Outcome {
     have_valgrind()?;
     Cargo::new(
-        "run --quiet --release -p cenote-benchmarks --no-default-features --bin bench -- --guard",
+        "run --quiet --profile measured -p cenote-benchmarks --no-default-features --bin bench -- --guard",
     )
     .run()
 }
