@@ -8,11 +8,12 @@
 //! thread `cenote`, see below.
 //!
 //! - **The upkeep task**, one per pool: eviction, lifetime, heartbeat, refill, leak reports,
-//!   recovery of the breaker. The first acquire starts it, and so do `warm` and `close_within`. It
-//!   sleeps until something is due, at most for `upkeep_interval`. It does not keep the pool alive,
-//!   and ends when the last handle and the last lease of the pool are gone. If its runtime shuts
-//!   down, the next caller starts it again. If its runtime is no longer driven, a caller on another
-//!   runtime takes its place a second after it should have run.
+//!   recovery of the breaker. The first acquire or reservation starts it, and so do `warm`,
+//!   `close_within`, and a change of the breaker by hand. It sleeps until something is due, at most
+//!   for `upkeep_interval`. It does not keep the pool alive, and ends when the last handle and the
+//!   last lease of the pool are gone. If its runtime shuts down, the next caller starts it again.
+//!   If its runtime is no longer driven, a caller on another runtime takes its place a second after
+//!   it should have run.
 //! - **One task per piece of work**: an open (with its retries), a check with the hook before an
 //!   acquire, a clean with the hook after a lease, a close. There is at most one for each slot, so
 //!   at most `max_size` in all. It ends with its callback, or at the time limit of the callback. A

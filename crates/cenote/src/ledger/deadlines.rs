@@ -100,6 +100,7 @@ impl<R: Resource> Ledger<R> {
     }
 
     /// Times out every waiter whose deadline has passed, up to a limit.
+    #[cold]
     pub(super) fn time_out_all(
         &mut self,
         round: &mut Round<R>,

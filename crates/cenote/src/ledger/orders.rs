@@ -15,15 +15,22 @@ use crate::time::Moment;
 pub(crate) struct Orders<R: Resource> {
     /// The first waker. A hand-over has no other, and so needs no memory.
     first: Option<Waker>,
-    many: Vec<Many<R>>,
+    /// In a box, so that the orders of a hand-over are made and dropped quickly.
+    rare: Option<Box<Rare<R>>>,
     /// There is owed work: do it, or ask a helper to.
     pub(crate) owed: bool,
     /// The upkeep task sleeps for too long: wake it.
     pub(crate) ring: bool,
     /// Set the alarm for this moment.
     pub(crate) alarm: Option<Moment>,
+}
+
+/// Orders that most calls do not have.
+#[derive(Debug)]
+struct Rare<R: Resource> {
+    many: Vec<Many<R>>,
     /// A circle was found: raise the event.
-    pub(crate) circle: Option<Box<Circle>>,
+    circle: Option<Circle>,
 }
 
 /// A value whose waking or dropping is user code.
@@ -43,11 +50,10 @@ impl<R: Resource> Default for Orders<R> {
     fn default() -> Self {
         Self {
             first: None,
-            many: Vec::new(),
+            rare: None,
             owed: false,
             ring: false,
             alarm: None,
-            circle: None,
         }
     }
 }
@@ -58,7 +64,7 @@ impl<R: Resource> Orders<R> {
         if self.first.is_none() {
             self.first = Some(waker);
         } else {
-            self.many.push(Many::Wake(waker));
+            self.rare().many.push(Many::Wake(waker));
         }
     }
 
@@ -72,17 +78,36 @@ impl<R: Resource> Orders<R> {
 
     /// Drops a waker without the lock.
     pub(super) fn spend(&mut self, waker: Option<Waker>) {
-        self.many.extend(waker.map(Many::Spent));
+        if let Some(waker) = waker {
+            self.rare().many.push(Many::Spent(waker));
+        }
     }
 
     /// Drops an error without the lock.
     pub(super) fn drop_later(&mut self, error: Option<OpenError<R::Error>>) {
-        self.many.extend(error.map(Many::Error));
+        if let Some(error) = error {
+            self.rare().many.push(Many::Error(error));
+        }
     }
 
     /// Drops the error of a waiter that is gone.
     pub(super) fn discard(&mut self, error: BoxedError<R>) {
-        self.many.push(Many::Unread(error));
+        self.rare().many.push(Many::Unread(error));
+    }
+
+    /// Raises the event of a circle.
+    pub(super) fn tell_of_circle(&mut self, circle: Circle) {
+        self.rare().circle = Some(circle);
+    }
+
+    #[cold]
+    fn rare(&mut self) -> &mut Rare<R> {
+        self.rare.get_or_insert_with(|| {
+            Box::new(Rare {
+                many: Vec::new(),
+                circle: None,
+            })
+        })
     }
 
     /// Returns whether a waiter is to be woken.
@@ -96,19 +121,25 @@ impl<R: Resource> Orders<R> {
         self.first.take()
     }
 
-    /// Returns whether there are other wakers, or values to be dropped.
+    /// Returns whether there may be other wakers, or values to be dropped.
     #[inline]
     pub(crate) fn has_many(&self) -> bool {
-        !self.many.is_empty()
+        self.rare.is_some()
     }
 
     pub(crate) fn take_many(&mut self) -> Vec<Many<R>> {
-        mem::take(&mut self.many)
+        let rare = self.rare.as_mut();
+        rare.map_or_else(Vec::new, |rare| mem::take(&mut rare.many))
+    }
+
+    /// The circle that was found, if one was.
+    pub(crate) fn take_circle(&mut self) -> Option<Circle> {
+        self.rare.as_mut()?.circle.take()
     }
 
     /// Returns whether there is something to do besides waking.
     #[inline]
     pub(crate) fn has_more(&self) -> bool {
-        self.owed || self.ring || self.alarm.is_some() || self.circle.is_some()
+        self.owed || self.ring || self.alarm.is_some() || self.rare.is_some()
     }
 }

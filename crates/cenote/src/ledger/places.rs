@@ -40,10 +40,17 @@ impl<R: Resource> Ledger<R> {
         may
     }
 
-    /// Gives places to the first waiters, if that is all they want. A waiter whose deadline has
-    /// passed gets none: it is about to time out.
+    /// Gives places to the first waiters, if that is all they want.
     #[inline]
     pub(super) fn grant_places(&mut self, now: Moment, orders: &mut Orders<R>) {
+        if self.waiters.wants_place() {
+            self.grant_free_places(now, orders);
+        }
+    }
+
+    /// A waiter whose deadline has passed gets none: it is about to time out.
+    #[cold]
+    fn grant_free_places(&mut self, now: Moment, orders: &mut Orders<R>) {
         while self.waiters.wants_place() && self.allowance() > 0 && self.free_places() > 0 {
             let first = self.waiters.first();
             let deadline = first.map_or(now, |first| first.deadline);

@@ -28,6 +28,7 @@ impl<R: Resource> Ledger<R> {
         self.shelf.is_empty() && self.occupied() >= self.max_size
     }
 
+    #[inline(never)]
     fn give_out(&mut self, now: Moment, orders: &mut Orders<R>) {
         let mut coming = None;
         loop {
@@ -58,7 +59,7 @@ impl<R: Resource> Ledger<R> {
 
     /// Returns whether a waiter may be granted a resource. Waiters whose deadline has passed time
     /// out first.
-    #[inline]
+    #[inline(always)]
     pub(super) fn may_grant(&mut self, now: Moment, orders: &mut Orders<R>) -> bool {
         self.grant_places(now, orders);
         self.time_out_first(now, orders);

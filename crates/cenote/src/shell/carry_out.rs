@@ -43,7 +43,7 @@ impl<M: Manager + 'static> Shared<M> {
     }
 
     #[cold]
-    fn carry_out_more(self: &Arc<Self>, orders: &PoolOrders<M>, place: Place) {
+    fn carry_out_more(self: &Arc<Self>, orders: &mut PoolOrders<M>, place: Place) {
         // The alarm knows the real time only.
         if let Some(at) = orders.alarm.filter(|_| !self.clock.is_paused()) {
             self.alarm.set(at, self);
@@ -57,7 +57,7 @@ impl<M: Manager + 'static> Shared<M> {
                 Place::Drop => self.ask_for_help(),
             }
         }
-        if let Some(circle) = &orders.circle {
+        if let Some(circle) = orders.take_circle() {
             self.observers.nested_acquire(circle.site, &circle.holders);
         }
     }

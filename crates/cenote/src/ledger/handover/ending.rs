@@ -3,7 +3,7 @@
 use std::mem;
 use std::task::Waker;
 
-use super::super::{Answer, HELD_UP_AFTER, Job};
+use super::super::{Answer, HELD_UP_AFTER, Job, Mail};
 use super::waiter::End;
 use super::world::{Outside, Token, World, asker, begun};
 use crate::breaker::BreakerState;
@@ -25,6 +25,7 @@ impl World {
         assert!(waiters.iter().all(|waiter| waiter.end().is_some()));
         let status = self.enter(now, |ledger, _| ledger.status(now));
         assert_eq!((status.in_use, status.waiting), (0, 0), "{status:?}");
+        assert_eq!(status.reserved, 0, "a place is lost");
         let unserved = ends(End::TimedOut) + ends(End::Left);
         assert_eq!(status.timed_out + status.cancelled, unserved, "{status:?}");
         assert!(status.timed_out >= ends(End::TimedOut), "{status:?}");

@@ -17,6 +17,7 @@ const PATIENT: Script = Script {
     leaves: false,
     late: false,
     newcomer: false,
+    reserves: false,
 };
 const FRESH: &[With] = &[With::Fresh];
 const POLLED: Script = Script {
@@ -39,6 +40,20 @@ const MOVED_AND_LEAVES: Script = Script {
 const NEWCOMER: Script = Script {
     newcomer: true,
     ..PATIENT
+};
+
+/// Wants a place and no resource.
+const RESERVES: Script = Script {
+    reserves: true,
+    ..PATIENT
+};
+const RESERVES_MOVED: Script = Script {
+    reserves: true,
+    ..MOVED
+};
+const RESERVES_AND_LEAVES: Script = Script {
+    reserves: true,
+    ..LEAVES
 };
 
 /// The same script with a deadline.
@@ -116,6 +131,25 @@ fn a_waiter_and_another_thread_lose_nothing_in_any_order() {
     pairs.extend(programs(&one(HURRIED), &IN_TIME));
 
     play("a waiter and another thread", pairs);
+}
+
+#[test]
+fn a_place_is_lost_in_no_order() {
+    const ENDS: [&[Act]; 5] = [&[Give], &[Close], &[Trip], &[TripAndClose], &[TripAndReset]];
+    const IN_TIME: [&[Act]; 4] = [&[Give], &[GiveLate], &[Close], &[Alarm]];
+    const RESERVERS: [Script; 3] = [RESERVES, RESERVES_MOVED, RESERVES_AND_LEAVES];
+    const HURRIED_RESERVERS: [Script; 3] = [
+        hurried(RESERVES),
+        hurried(RESERVES_AND_LEAVES),
+        late(RESERVES_MOVED),
+    ];
+
+    let mut places = programs(&one(RESERVERS), &ENDS);
+    places.extend(programs(&one(HURRIED_RESERVERS), &IN_TIME));
+    places.extend(programs(&two(RESERVERS, [PATIENT, RESERVES]), &[&[Give]]));
+    places.extend(programs(&two([PATIENT, LEAVES], RESERVERS), &[&[Give]]));
+
+    play("places", places);
 }
 
 #[test]

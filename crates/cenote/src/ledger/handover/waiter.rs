@@ -29,6 +29,8 @@ pub(super) struct Script {
     pub(super) late: bool,
     /// It asks while the other threads act, and not before.
     pub(super) newcomer: bool,
+    /// It wants a place only.
+    pub(super) reserves: bool,
 }
 
 /// The waker of a poll.
@@ -62,6 +64,8 @@ impl fmt::Display for Script {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum End {
     Served,
+    /// It got a place, and gave it up.
+    Placed,
     Closed,
     Unavailable,
     OpenFailed,
@@ -227,7 +231,7 @@ impl Waiter {
                 world.use_and_give_back(grant, now);
             }
             Mail::Place => {
-                self.ended(End::Served);
+                self.ended(End::Placed);
                 world.enter(now, |ledger, orders| ledger.unreserve(now, orders));
             }
             Mail::Refusal(error) => self.ended(End::of(&error)),
@@ -236,7 +240,8 @@ impl Waiter {
 
     pub(super) fn ended(&self, end: End) {
         let mut facts = self.facts();
-        let is_due = matches!(end, End::Served | End::Left) || facts.due.contains(&end);
+        let is_due =
+            matches!(end, End::Served | End::Placed | End::Left) || facts.due.contains(&end);
         assert!(is_due, "{end:?}, and only {:?} was decided", facts.due);
         facts.end = Some(end);
         facts.place = None;

@@ -9,8 +9,8 @@ use std::time::Duration;
 use shuttle::thread;
 
 use super::super::{
-    Answer, Asker, Begun, Condition, HELD_UP_AFTER, Job, Ledger, Manner, Many, Orders, Resource,
-    SlotNo, Work,
+    Answer, Ask, Asker, Begun, Condition, HELD_UP_AFTER, Job, Ledger, Mail, Manner, Many, Orders,
+    Resource, SlotNo, Work,
 };
 use super::schedule::{Step, about_to, quietly};
 use super::waiter::{End, Script, Waiter};
@@ -202,7 +202,14 @@ impl World {
         let mut waker = Some(waiter.waker());
         let answer = self.enter(now, |ledger, orders| {
             self.outside().waiters.push(Arc::clone(&waiter));
-            let begun = begun(now, deadline);
+            let ask = match script.reserves {
+                true => Ask::Place,
+                false => Ask::Lease,
+            };
+            let begun = Begun {
+                ask,
+                ..begun(now, deadline)
+            };
             let answer = ledger.request(&asker(), &mut waker, &begun, now, orders);
             if let Answer::Wait { ticket, mailbox } = &answer {
                 waiter.queued(*ticket, Arc::clone(mailbox));
@@ -214,6 +221,10 @@ impl World {
             Answer::Granted(grant) => {
                 waiter.ended(End::Served);
                 self.use_and_give_back(grant, now);
+            }
+            Answer::Placed => {
+                waiter.ended(End::Placed);
+                self.enter(now, |ledger, orders| ledger.unreserve(now, orders));
             }
             Answer::Refused(error) => {
                 let end = End::of(&error);

@@ -114,7 +114,7 @@ fn circle(config: Config) -> (Rig, Waiter) {
 /// The waiter is polled. Returns whether it reports a circle.
 fn finds_circle(rig: &mut Rig, waiter: &Waiter) -> bool {
     rig.look(waiter);
-    rig.orders.circle.is_some()
+    rig.orders.take_circle().is_some()
 }
 
 #[test]
@@ -125,7 +125,7 @@ fn a_circle_is_reported_once_by_a_waiter_that_looks() {
 
     rig.look(&waiter);
 
-    let circle = rig.orders.circle.take().expect("a circle");
+    let circle = rig.orders.take_circle().expect("a circle");
     assert_eq!(circle.holders.len(), 1);
     assert!(!finds_circle(&mut rig, &waiter), "it was reported before");
     rig.now += 2 * HELD_UP_AFTER;
