@@ -210,6 +210,7 @@ pub enum Recovery {
 /// ```
 /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use std::sync::atomic::{AtomicUsize, Ordering};
 /// use std::time::{Duration, Instant};
 /// use cenote::Pool;
 /// use cenote::breaker::{BreakerState, Failed, Failure, Recovery, Strategy, Verdict};
@@ -240,12 +241,16 @@ pub enum Recovery {
 ///     }
 /// }
 ///
-/// let pool = Pool::from_fn(async || Err::<(), _>("connection refused"));
-/// let pool = pool.breaker(Strict).build()?;
+/// let opens = AtomicUsize::new(0);
+/// let open = move || {
+///     let is_first = opens.fetch_add(1, Ordering::Relaxed) == 0;
+///     async move { if is_first { Err("connection refused") } else { Ok(()) } }
+/// };
+/// let pool = Pool::from_fn(open).breaker(Strict).build()?;
 /// assert!(pool.acquire().await.is_err());
 /// assert_eq!(pool.breaker().state(), BreakerState::Inactive);
 /// tokio::time::sleep(Duration::from_secs(11)).await;
-/// assert_eq!(pool.breaker().state(), BreakerState::Recovering);
+/// assert_eq!(pool.breaker().state(), BreakerState::Active, "the pool's own probe went well");
 /// # Ok(()) }
 /// ```
 pub trait Strategy: Send + Sync + 'static {
