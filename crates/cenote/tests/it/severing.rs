@@ -7,6 +7,8 @@ use std::time::Duration;
 use cenote::{Lease, Manager, Pool, Severer};
 use cenote_testkit::clock::settle;
 
+use crate::support::runtimes::single;
+
 const SECOND: Duration = Duration::from_secs(1);
 
 /// Opens numbers, and counts the severers that exist and those that were used.
@@ -17,6 +19,8 @@ struct Numbers {
     alive: Arc<()>,
     cut: Arc<Mutex<Vec<usize>>>,
     panics: bool,
+    /// Every number has to be cleaned, which never ends.
+    is_dirty: bool,
 }
 
 impl Numbers {
@@ -32,6 +36,14 @@ impl Manager for Numbers {
 
     async fn open(&self) -> Result<usize, String> {
         Ok(self.opened.fetch_add(1, Ordering::Relaxed) + 1)
+    }
+
+    fn needs_cleaning(&self, _: &mut usize) -> bool {
+        self.is_dirty
+    }
+
+    async fn clean(&self, _: &mut usize) -> Result<(), String> {
+        std::future::pending().await
     }
 
     fn severer(&self, number: &mut usize) -> Option<Severer> {
@@ -111,16 +123,38 @@ async fn a_severer_that_panics_does_no_harm() {
     assert!(pool.close_within(SECOND).await.is_empty());
 }
 
+#[test]
+fn a_runtime_that_ends_in_the_middle_of_a_clean_takes_the_severer_with_it() {
+    let numbers = Numbers {
+        is_dirty: true,
+        ..Numbers::default()
+    };
+    let pool = pool(&numbers);
+    let runtime = single();
+    runtime.block_on(async {
+        drop(pool.acquire().await.unwrap());
+        settle().await;
+    });
+    assert_eq!((pool.status().cleaning, numbers.severers()), (1, 1));
+
+    drop(runtime);
+
+    assert_eq!((pool.status().total, numbers.severers()), (0, 0));
+}
+
 #[tokio::test(start_paused = true)]
-async fn a_runtime_that_ends_takes_the_severers_with_it() {
+async fn the_next_resource_of_a_slot_has_a_severer_of_its_own() {
     let numbers = Numbers::default();
     let pool = pool(&numbers);
-    let lease = pool.acquire().await.unwrap();
+    let first = pool.acquire().await.unwrap();
     pool.invalidate();
-    drop(lease);
+    drop(first);
     settle().await;
-
     assert_eq!(numbers.severers(), 0);
-    drop(pool.acquire().await.unwrap());
-    assert_eq!(numbers.severers(), 1);
+
+    let _second = pool.acquire().await.unwrap();
+    pool.close();
+
+    assert_eq!(pool.sever(), 1);
+    assert_eq!(*numbers.cut.lock().unwrap(), [2]);
 }
