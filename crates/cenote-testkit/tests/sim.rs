@@ -83,6 +83,16 @@ fn a_waker_that_was_lost_is_noticed() {
 }
 
 #[test]
+fn a_place_that_was_lost_is_noticed() {
+    assert_found(Lie::LostPlace, "O5");
+}
+
+#[test]
+fn a_recovering_pool_without_a_proof_is_noticed() {
+    assert_found(Lie::NoProof, "O");
+}
+
+#[test]
 fn a_breaker_that_was_never_inactive_is_noticed() {
     assert_found(Lie::NeverInactive, "O6");
 }

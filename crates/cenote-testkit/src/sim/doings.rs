@@ -158,7 +158,7 @@ impl Client {
             return;
         };
         self.think().await;
-        self.sim.world().permits -= 1;
+        self.sim.world().permit_is_gone();
         if self.rng.u8(0..4) == 0 {
             self.note("gives its place up");
             let _calling = Calling::begin(&self.sim);
@@ -201,7 +201,7 @@ impl Client {
         };
         match wait(asking, gives_up).await {
             Some(Ok(Got::Lease(lease))) => self.use_it(lease, 0).await,
-            Some(Ok(Got::Permit(_))) => self.sim.world().permits -= 1,
+            Some(Ok(Got::Permit(_))) => self.sim.world().permit_is_gone(),
             _ => {}
         }
     }

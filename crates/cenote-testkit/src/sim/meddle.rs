@@ -84,7 +84,7 @@ fn visit(sim: &Arc<Sim>, whose: &'static str) {
             give_back_now(sim, asking.client(), lease, End::Dropped);
         }
         Poll::Ready(Ok(Got::Permit(permit))) => {
-            sim.world().permits -= 1;
+            sim.world().permit_is_gone();
             drop(permit);
         }
         Poll::Ready(Ok(Got::Nothing) | Err(_)) => {}

@@ -114,7 +114,7 @@ pub(super) fn ended(
     match acquired {
         Ok(Got::Nothing) => world.expect(place.is_none(), "queued, and then told nothing"),
         Ok(Got::Permit(_)) => {
-            world.permits += 1;
+            world.permits += usize::from(!sim.tells(Lie::LostPlace));
             world.expect(!refuses.closed, "O6: a place in a pool that is closed");
             if place.is_some() {
                 check_granted_in_time(sim, world, number, ask);
@@ -225,6 +225,13 @@ fn check_unavailable(sim: &Sim, world: &mut World, number: u64, ask: Ask) {
         inactive && !sim.tells(Lie::NeverInactive),
         format_args!("O6: ask {number} was told that the breaker is inactive, and it was active"),
     );
+}
+
+impl World {
+    /// A client gives its permit up, or uses it. A lie may have hidden it.
+    pub(super) fn permit_is_gone(&mut self) {
+        self.permits = self.permits.saturating_sub(1);
+    }
 }
 
 /// O6: a recovering pool has checked a resource by itself before it lends to new callers.

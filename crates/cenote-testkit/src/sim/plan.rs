@@ -30,6 +30,10 @@ pub enum Lie {
     EarlyDue,
     /// The oracle is told that the breaker was always active.
     NeverInactive,
+    /// A client claims to have one permit less than it has.
+    LostPlace,
+    /// The oracle is not told of checks that went well.
+    NoProof,
 }
 
 #[derive(Clone, Debug)]
