@@ -159,7 +159,7 @@ impl<M: Manager + 'static> Lease<M> {
         let pooled = this.pooled.take();
         let left = pooled.and_then(|pooled| pooled.end(LeaseEnd::Returned, Manner::Awaited));
         let Some((shared, work)) = left else { return };
-        let mut rest = Rest(work.map(|work| Box::pin(driver::run(&shared, work)) as Job));
+        let mut rest = Rest(work.map(|work| Box::pin(driver::run(&shared, *work)) as Job));
         let mut yielded = false;
         poll_fn(|context| {
             // Out while it runs: a job that has panicked is not polled again.

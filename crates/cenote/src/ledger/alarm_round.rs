@@ -32,7 +32,9 @@ impl<R: Resource> Ledger<R> {
     pub(crate) fn stand_in_for_alarm(&mut self, now: Moment, orders: &mut Orders<R>) {
         if self.stand_in_at().is_some_and(|at| at <= now) {
             self.go_off(now, orders);
-            orders.alarm = self.alarm_at;
+            if let Some(at) = self.alarm_at {
+                orders.set_alarm(at);
+            }
         }
     }
 

@@ -59,7 +59,7 @@ impl<R: Resource> Ledger<R> {
     fn insert_alarm(&mut self, at: Moment, now: Moment, orders: &mut Orders<R>) {
         let at = self.next_alarm().map_or(at, |next| next.min(at)).max(now);
         self.alarm_at = Some(at);
-        orders.alarm = Some(at);
+        orders.set_alarm(at);
         if let Some(at) = self.stand_in_at() {
             self.due(at, orders);
         }

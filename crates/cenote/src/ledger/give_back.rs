@@ -55,8 +55,9 @@ pub(crate) struct Returned<R> {
     pub(crate) probe: bool,
     /// It was closed because it is broken, and for no other reason.
     pub(crate) refused: bool,
-    /// The work that the caller has to do, if that was the manner.
-    pub(crate) work: Option<Work<R>>,
+    /// The work that the caller has to do, if that was the manner. In a box, because most leases
+    /// leave none.
+    pub(crate) work: Option<Box<Work<R>>>,
 }
 
 impl<R: Resource> Ledger<R> {
@@ -132,7 +133,7 @@ impl<R: Resource> Ledger<R> {
         let work = job.map(|job| Work { slot, job });
         match manner {
             Manner::Dropped => self.owed.extend(work),
-            Manner::Awaited => returned.work = work,
+            Manner::Awaited => returned.work = work.map(Box::new),
         }
         self.end(orders, now);
         returned

@@ -67,10 +67,10 @@ use std::time::Duration;
 
 use fastrand::Rng;
 
-pub(crate) use give_back::{Condition, Manner};
+pub(crate) use give_back::{Condition, Manner, Returned};
 use growth::{Failing, Pace};
 pub(crate) use mailbox::{BoxedError, Mail, MailboxRef};
-pub(crate) use orders::{Many, Orders};
+pub(crate) use orders::{Many, Orders, Rest};
 pub(crate) use owed::{Job, Work};
 use report::Counts;
 pub(crate) use request::{Answer, Ask, Begun};
@@ -287,7 +287,7 @@ impl<R: Resource> Ledger<R> {
         if self.is_watched_closely() {
             self.tell_close_watchers(orders);
         }
-        orders.owed = !self.owed.is_empty();
+        orders.set_owed(!self.owed.is_empty());
     }
 
     #[cfg(not(any(test, cenote_model, feature = "_sound")))]

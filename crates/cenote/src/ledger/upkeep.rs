@@ -59,8 +59,7 @@ impl<R: Resource> Ledger<R> {
         }
         self.serve(now, orders);
         self.wakes_at = self.next_due(now).map(|at| at.max(now + SHORTEST_SLEEP));
-        // The upkeep task is awake.
-        orders.ring = false;
+        orders.do_not_ring();
         self.end(orders, now);
         let next = self.wakes_at;
         Upkeep { leaked, next }

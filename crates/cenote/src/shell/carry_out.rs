@@ -1,11 +1,13 @@
 //! Carrying out the ledger's orders: wake, set the alarm, start work, raise events. No lock is
 //! held.
 
+use std::mem;
 use std::sync::Arc;
 
 use super::driver;
 use super::guarded::guarded_now;
-use super::shared::{PoolOrders, Shared};
+use super::pooled::Pooled;
+use super::shared::{PoolOrders, PoolRest, Shared};
 use crate::ledger::{Many, Orders};
 use crate::manager::Manager;
 use crate::rt;
@@ -35,29 +37,29 @@ impl Place {
 impl<M: Manager + 'static> Shared<M> {
     /// Carries out the orders. Waiters are woken first, because all else may take its time.
     #[inline]
-    pub(crate) fn carry_out(self: &Arc<Self>, orders: &mut PoolOrders<M>, place: Place) {
-        wake_all::<M>(orders);
-        if orders.has_more() {
-            self.carry_out_more(orders, place);
+    pub(crate) fn carry_out(self: &Arc<Self>, orders: PoolOrders<M>, place: Place) {
+        if let Some(rest) = wake_all::<M>(orders) {
+            self.carry_out_rest(*rest, place);
         }
     }
 
+    /// Carries out all orders but wake-ups.
     #[cold]
-    fn carry_out_more(self: &Arc<Self>, orders: &mut PoolOrders<M>, place: Place) {
+    pub(crate) fn carry_out_rest(self: &Arc<Self>, rest: PoolRest<M>, place: Place) {
         // The alarm knows the real time only.
-        if let Some(at) = orders.alarm.filter(|_| !self.clock.is_paused()) {
+        if let Some(at) = rest.alarm.filter(|_| !self.clock.is_paused()) {
             self.alarm.set(at, self);
         }
-        if orders.ring {
+        if rest.ring {
             self.upkeep.ring(None);
         }
-        if orders.owed {
+        if rest.owed {
             match place {
                 Place::Task => self.do_owed_work(),
                 Place::Drop => self.ask_for_help(),
             }
         }
-        if let Some(circle) = orders.take_circle() {
+        if let Some(circle) = rest.circle {
             self.observers.nested_acquire(circle.site, &circle.holders);
         }
     }
@@ -83,26 +85,33 @@ impl<M: Manager + 'static> Shared<M> {
     pub(crate) fn call_helpers(&self) {
         let mut orders = Orders::default();
         self.ledger().call_helpers(&mut orders);
-        wake_all::<M>(&mut orders);
+        let _ = wake_all::<M>(orders);
     }
 }
 
-/// Wakes every task that has to be woken. A waker is user code: if one panics, which the panic hook
-/// reports, the others are woken all the same.
+/// Wakes every task that has to be woken, and returns the other orders. A waker is user code: if
+/// one panics, which the panic hook reports, the others are woken all the same.
 #[inline]
-pub(crate) fn wake_all<M: Manager>(orders: &mut PoolOrders<M>) {
-    if let Some(waker) = orders.first_waker() {
+#[must_use = "orders are carried out"]
+pub(crate) fn wake_all<M: Manager>(orders: PoolOrders<M>) -> Option<Box<PoolRest<M>>> {
+    let (waker, mut rest) = orders.split();
+    if let Some(waker) = waker {
         let _ = guarded_now(|| waker.wake());
     }
-    if orders.has_many() {
-        let many = orders.take_many();
-        for one in &many {
-            if let Many::Wake(waker) = one {
-                let _ = guarded_now(|| waker.wake_by_ref());
-            }
-        }
-        let _ = guarded_now(|| drop(many));
+    if let Some(rest) = &mut rest {
+        wake_many::<M>(mem::take(&mut rest.many));
     }
+    rest
+}
+
+#[cold]
+fn wake_many<M: Manager>(many: Vec<Many<Box<Pooled<M>>>>) {
+    for one in &many {
+        if let Many::Wake(waker) = one {
+            let _ = guarded_now(|| waker.wake_by_ref());
+        }
+    }
+    let _ = guarded_now(|| drop(many));
 }
 
 impl<M: Manager + 'static> Alarmed for Shared<M> {
@@ -112,8 +121,8 @@ impl<M: Manager + 'static> Alarmed for Shared<M> {
         if !self.clock.is_paused() {
             let mut orders = Orders::default();
             next = self.ledger().alarm(at, now, &mut orders);
-            wake_all::<M>(&mut orders);
-            if orders.owed || orders.ring {
+            let rest = wake_all::<M>(orders);
+            if rest.is_some_and(|rest| rest.owed || rest.ring) {
                 self.ask_for_help();
             }
         }

@@ -116,14 +116,16 @@ impl<M: Manager + 'static> Duty<M> {
             self.done = after == AfterFailure::GiveUp;
             // The waiter that gets the error is woken first. The strategy is asked before another
             // open is begun.
-            wake_all::<M>(&mut orders);
+            let rest = wake_all::<M>(orders);
             let failed = Failed {
                 class,
                 error: Some(&error),
                 ..Failed::new(Failure::Open)
             };
             shared.report(Evidence::Failed(failed), Place::Task);
-            shared.carry_out(&mut orders, Place::Task);
+            if let Some(rest) = rest {
+                shared.carry_out_rest(*rest, Place::Task);
+            }
             shared.observers.open_failed(took, &error);
             match after {
                 AfterFailure::GiveUp => return,

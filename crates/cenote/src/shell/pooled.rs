@@ -10,7 +10,7 @@ use super::shared::{PoolLedger, Shared};
 use super::strategy::Evidence;
 use crate::breaker::{BreakerState, Failed, Failure};
 use crate::event::Callback;
-use crate::ledger::{Condition, Label, Manner, Orders, Resource, SlotNo, TrayNo, Work};
+use crate::ledger::{Condition, Label, Manner, Orders, Resource, Returned, SlotNo, TrayNo, Work};
 use crate::manager::{LeaseEnd, Manager};
 use crate::rt::Home;
 use crate::time::Moment;
@@ -50,7 +50,7 @@ pub(crate) struct TrayPlace<M: Manager + 'static> {
 }
 
 /// The work that the caller has to do for a resource. `None` inside: a waiter was served.
-type Left<M> = Option<(Arc<Shared<M>>, Option<Work<Box<Pooled<M>>>>)>;
+type Left<M> = Option<(Arc<Shared<M>>, Option<Box<Work<Box<Pooled<M>>>>>)>;
 
 impl<M: Manager + 'static> Pooled<M> {
     #[track_caller]
@@ -223,7 +223,7 @@ impl<M: Manager + 'static> Pooled<M> {
             ledger.give_back(slot, self, condition, manner, now, &mut orders)
         };
         let served = orders.wakes();
-        shared.carry_out(&mut orders, Place::Drop);
+        shared.carry_out(orders, Place::Drop);
         if shared.observers.any() && condition.was_held() {
             let held = now.saturating_duration_since(returned.since);
             shared.observers.released(id, held, site);
@@ -234,23 +234,10 @@ impl<M: Manager + 'static> Pooled<M> {
                 shared.observers.returned_late(id, held, site);
             }
         }
-        let evidence = match condition {
-            Condition::Good => Some(Evidence::Accepted {
-                probe: returned.probe,
-            }),
-            Condition::Broken if returned.refused => {
-                Some(Evidence::Failed(Failed::new(Failure::Return)))
+        if shared.strategy.is_some() {
+            if let Some(evidence) = evidence(condition, &returned) {
+                shared.report(evidence, Place::Drop);
             }
-            Condition::Dead => Some(Evidence::Failed(Failed::new(Failure::Check))),
-            // A dirty one is not known before it is cleaned. A holder that discards a resource, or
-            // a resource that was retired, does not say that the backend is bad.
-            Condition::Broken
-            | Condition::Dirty { .. }
-            | Condition::Discarded
-            | Condition::Stranded => None,
-        };
-        if let Some(evidence) = evidence {
-            shared.report(evidence, Place::Drop);
         }
         (served || returned.work.is_some()).then_some((shared, returned.work))
     }
@@ -299,7 +286,7 @@ impl<M: Manager + 'static> Pooled<M> {
         self.take_off(&shared, &mut ledger);
         ledger.detach(self.slot, now, &mut orders);
         drop(ledger);
-        shared.carry_out(&mut orders, Place::Drop);
+        shared.carry_out(orders, Place::Drop);
         shared.observers.detached(self.id, self.site);
         self.resource
     }
@@ -322,6 +309,26 @@ impl<M: Manager + 'static> Resource for Box<Pooled<M>> {
     #[inline]
     fn slot(&self) -> SlotNo {
         self.slot
+    }
+}
+
+/// What the return of a resource says about the backend.
+#[cold]
+fn evidence<R>(condition: Condition, returned: &Returned<R>) -> Option<Evidence<'static>> {
+    match condition {
+        Condition::Good => Some(Evidence::Accepted {
+            probe: returned.probe,
+        }),
+        Condition::Broken if returned.refused => {
+            Some(Evidence::Failed(Failed::new(Failure::Return)))
+        }
+        Condition::Dead => Some(Evidence::Failed(Failed::new(Failure::Check))),
+        // A dirty one is not known before it is cleaned. A holder that discards a resource, or a
+        // resource that was retired, does not say that the backend is bad.
+        Condition::Broken
+        | Condition::Dirty { .. }
+        | Condition::Discarded
+        | Condition::Stranded => None,
     }
 }
 

@@ -9,7 +9,7 @@ use super::strategy::StrategyPlace;
 use super::upkeep_task::Upkeep;
 use crate::config::Limits;
 use crate::hook::Hooks;
-use crate::ledger::{Ask, Ledger, Orders, TrayNo};
+use crate::ledger::{Ask, Ledger, Orders, Rest, TrayNo};
 use crate::manager::Manager;
 use crate::observers::Observers;
 use crate::registry;
@@ -20,6 +20,7 @@ use crate::tray::Trays;
 
 pub(crate) type PoolLedger<M> = Ledger<Box<Pooled<M>>>;
 pub(crate) type PoolOrders<M> = Orders<Box<Pooled<M>>>;
+pub(crate) type PoolRest<M> = Rest<Box<Pooled<M>>>;
 
 pub(crate) struct Shared<M: Manager + 'static> {
     pub(crate) name: Arc<str>,
@@ -102,7 +103,7 @@ impl<M: Manager + 'static> Shared<M> {
         let now = time::now();
         let mut orders = Orders::default();
         let answer = call(&mut self.ledger_off_trays(), now, &mut orders);
-        self.carry_out(&mut orders, place);
+        self.carry_out(orders, place);
         answer
     }
 

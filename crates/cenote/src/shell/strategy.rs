@@ -102,7 +102,7 @@ impl<M: Manager + 'static> Shared<M> {
         drop(ledger);
         let shared = Arc::clone(self);
         move || {
-            shared.carry_out(&mut orders, place);
+            shared.carry_out(orders, place);
             if from != to && seen.is_none_or(|seen| seen == from) {
                 shared.observers.breaker_changed(from, to);
             }

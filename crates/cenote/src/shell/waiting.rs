@@ -122,6 +122,9 @@ impl<'a, M: Manager + 'static> Waiting<'a, M> {
 
     /// Asks the ledger: an outcome, or a place in the queue for a caller with a waker. Wakers are
     /// user code, and must not be cloned under the lock.
+    ///
+    /// Not inlined, so that a poll that finds its outcome does not set up all this.
+    #[inline(never)]
     fn ask(&mut self, owner: Option<Owner>, mut waker: Option<Waker>, place: Place) -> Asked<M> {
         let shared = self.shared;
         if place == Place::Task {
@@ -188,7 +191,7 @@ impl<'a, M: Manager + 'static> Waiting<'a, M> {
             }
             Answer::NotNow => Asked::NotNow,
         };
-        shared.carry_out(&mut orders, place);
+        shared.carry_out(orders, place);
         if overdue && place == Place::Task {
             upkeep_task::take_over(shared);
         }
@@ -253,7 +256,7 @@ impl<'a, M: Manager + 'static> Waiting<'a, M> {
             let waits = ledger.look(ticket, waker, now, &mut orders);
             (waits, ledger.is_upkeep_overdue(now))
         };
-        shared.carry_out(&mut orders, Place::Task);
+        shared.carry_out(orders, Place::Task);
         if overdue {
             upkeep_task::take_over(shared);
         }
@@ -316,7 +319,7 @@ impl<'a, M: Manager + 'static> Waiting<'a, M> {
         let mut ledger = self.shared.ledger_off_trays();
         ledger.withdraw(place.ticket, &place.mailbox, now, &mut orders);
         drop(ledger);
-        self.shared.carry_out(&mut orders, Place::Drop);
+        self.shared.carry_out(orders, Place::Drop);
     }
 }
 

@@ -127,7 +127,7 @@ impl World {
         let mut orders = Orders::default();
         let done = call(&mut ledger, &mut orders);
         let wakers = quietly(|| {
-            let wakers = wakers_of(&mut orders);
+            let wakers = wakers_of(orders);
             self.outside().on_their_way.extend(wakers.iter().cloned());
             self.check(&mut ledger, now);
             drop(ledger);
@@ -354,9 +354,10 @@ pub(super) fn begun(now: Moment, deadline: Moment) -> Begun {
     }
 }
 
-fn wakers_of(orders: &mut Orders<Token>) -> Vec<Waker> {
-    let first = orders.first_waker();
-    let others = orders.take_many().into_iter().filter_map(|one| match one {
+fn wakers_of(orders: Orders<Token>) -> Vec<Waker> {
+    let (first, rest) = orders.split();
+    let many = rest.map_or_else(Vec::new, |rest| rest.many);
+    let others = many.into_iter().filter_map(|one| match one {
         Many::Wake(waker) => Some(waker),
         Many::Spent(_) | Many::Unread(_) | Many::Error(_) => None,
     });

@@ -244,7 +244,7 @@ fn a_pool_that_is_down_by_a_lost_open_tries_again_by_itself() {
     rig.sleep_until(rig.now + SECOND);
     waiter.timeout();
     rig.call(|ledger, now, orders| ledger.lost(slot, now, orders));
-    assert!(rig.orders.ring, "upkeep is woken");
+    assert!(rig.orders.rings(), "upkeep is woken");
 
     rig.upkeep();
 

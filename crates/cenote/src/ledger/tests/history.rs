@@ -250,11 +250,11 @@ impl World {
 
     pub(super) fn carry_out(&mut self, mut orders: Orders<Token>) {
         assert_eq!(
-            orders.owed,
+            orders.owed(),
             !self.ledger.owed.is_empty(),
             "the orders do not mention the work"
         );
-        if let Some(at) = orders.alarm {
+        if let Some(at) = orders.alarm() {
             assert_eq!(self.ledger.alarm_at, Some(at));
             self.alarms.insert(at);
         }
@@ -317,7 +317,7 @@ impl World {
             ledger.give_back(slot, token, condition, manner, now, orders)
         });
         if let Some(work) = returned.work {
-            self.begin(work);
+            self.begin(*work);
         }
     }
 

@@ -20,7 +20,7 @@ fn an_open_that_is_held_up_does_not_count_against_max_opening() {
         rig.now += HELD_UP_AFTER;
         let waits = rig.look(&waiters[0]);
 
-        assert!(waits && rig.orders.owed);
+        assert!(waits && rig.orders.owed());
         assert_eq!(rig.open(), max_opening, "as many beside them");
         let served = waiters.iter().filter(|waiter| waiter.has_mail()).count();
         assert!(served >= max_opening, "{served} of {max_opening}");
@@ -36,7 +36,7 @@ fn an_open_that_is_not_held_up_counts_against_max_opening() {
 
     rig.look(&waiters[0]);
 
-    assert!(!rig.orders.owed && rig.begin_opens().is_empty());
+    assert!(!rig.orders.owed() && rig.begin_opens().is_empty());
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! A rig for tests of one promise: a ledger, the time, and short forms of the ledger's entries.
 
+use super::super::circle::Circle;
 use super::*;
 
 pub(super) const SECOND: Duration = Duration::from_secs(1);
@@ -13,11 +14,28 @@ impl<R: Resource> Orders<R> {
         if let Some(waker) = self.first_waker() {
             waker.wake();
         }
-        for one in self.take_many() {
+        let many = self.rest.as_mut().map(|rest| mem::take(&mut rest.many));
+        for one in many.unwrap_or_default() {
             if let Many::Wake(waker) = one {
                 waker.wake();
             }
         }
+    }
+
+    pub(super) fn owed(&self) -> bool {
+        self.rest.as_ref().is_some_and(|rest| rest.owed)
+    }
+
+    pub(super) fn rings(&self) -> bool {
+        self.rest.as_ref().is_some_and(|rest| rest.ring)
+    }
+
+    pub(super) fn alarm(&self) -> Option<Moment> {
+        self.rest.as_ref()?.alarm
+    }
+
+    pub(super) fn take_circle(&mut self) -> Option<Circle> {
+        self.rest.as_mut()?.circle.take()
     }
 }
 
@@ -128,7 +146,7 @@ impl Rig {
             ticket,
             mailbox,
             woken,
-            alarm: self.orders.alarm,
+            alarm: self.orders.alarm(),
         }
     }
 

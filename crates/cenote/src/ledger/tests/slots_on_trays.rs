@@ -162,7 +162,7 @@ fn a_slot_on_a_tray_wakes_upkeep_only_for_a_job_before_its_next_round() {
         };
         let mut rig = stocked(config, 1);
         lend(&mut rig);
-        rig.orders.ring
+        rig.orders.rings()
     };
 
     assert!(!rings(Some(60 * SECOND), None));
@@ -239,5 +239,5 @@ fn a_resource_that_expires_soon_in_a_full_pool_does_not_wake_upkeep_on_every_tri
 
     lend(&mut rig);
 
-    assert!(!rig.orders.ring, "there is no room for a successor");
+    assert!(!rig.orders.rings(), "there is no room for a successor");
 }

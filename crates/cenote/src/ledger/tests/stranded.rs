@@ -21,7 +21,7 @@ fn a_stranded_resource_is_checked_and_then_lent() {
 
     rig.give_back_as(lent.slot, Condition::Stranded);
 
-    assert!(rig.orders.owed);
+    assert!(rig.orders.owed());
     assert!(rig.try_lend().is_none(), "it is not fit yet");
     assert!(!owes_check(&mut rig, lent.slot), "there is no hook");
     assert_eq!(rig.status().checking, 1);

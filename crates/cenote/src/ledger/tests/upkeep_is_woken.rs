@@ -28,7 +28,7 @@ fn a_return_wakes_upkeep_only_for_a_job_before_its_next_round() {
         let (mut rig, leases) = lent(config, 2);
         [0, 1].map(|nth| {
             rig.give_back(leases[nth]);
-            rig.orders.ring
+            rig.orders.rings()
         })
     };
 
@@ -49,7 +49,7 @@ fn a_lease_wakes_upkeep_only_if_it_may_leak_before_its_next_round() {
         rig.give_back(leases[0]);
         sleep(&mut rig);
         rig.lend();
-        rig.orders.ring
+        rig.orders.rings()
     };
 
     assert!(!rings(60 * SECOND));
@@ -65,7 +65,7 @@ fn a_lease_wakes_upkeep_to_open_a_spare_resource_only_if_there_is_room() {
         };
         let (mut rig, _) = lent(config, 1);
         rig.lend();
-        rig.orders.ring
+        rig.orders.rings()
     };
 
     assert!(!rings(2), "one is out and one is spare");
@@ -82,7 +82,7 @@ fn a_free_slot_wakes_upkeep_only_if_it_is_to_be_refilled_now() {
         let (mut rig, leases) = lent(config, 1);
         prepare(&mut rig);
         rig.detach(leases[0]);
-        rig.orders.ring
+        rig.orders.rings()
     };
 
     assert!(rings(1, |_| {}));
@@ -115,7 +115,7 @@ fn the_last_waiter_wakes_upkeep_only_if_upkeep_put_something_off_for_the_queue()
             let waiter = rig.wait(Some(SECOND / 2));
             sleep(&mut rig);
             leave(&mut rig, &waiter, lent);
-            rig.orders.ring
+            rig.orders.rings()
         };
 
         assert!(!rings(10 * SECOND), "nothing was due");

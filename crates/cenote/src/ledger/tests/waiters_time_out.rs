@@ -197,12 +197,12 @@ fn a_waiter_that_looks_sets_an_alarm_that_was_missed() {
 
     assert!(rig.look(&waiter));
 
-    let at = rig.orders.alarm.expect("it was missed");
+    let at = rig.orders.alarm().expect("it was missed");
     assert!(at <= rig.now, "a look was due before");
     assert_eq!(rig.alarm(at), Some(rig.now + HELD_UP_AFTER));
     assert_eq!(waiter.wakes(), 1);
     rig.look(&waiter);
-    assert_eq!(rig.orders.alarm, None, "it is set");
+    assert_eq!(rig.orders.alarm(), None, "it is set");
 }
 
 #[test]
@@ -253,7 +253,7 @@ fn upkeep_stands_in_for_an_alarm_that_is_held_up() {
 
     assert!(first.has_mail() && !second.has_mail());
     assert_eq!(first.wakes(), 1);
-    let alarm = rig.orders.alarm;
+    let alarm = rig.orders.alarm();
     assert_eq!(alarm, Some(began + 3 * STEP), "it is set anew");
     assert_eq!(upkeep.next, Some(began + 3 * STEP + late), "no spinning");
     rig.now = began + 3 * STEP + late;
@@ -273,5 +273,5 @@ fn a_waiter_that_sets_the_alarm_wakes_upkeep_to_stand_in_for_it() {
 
     rig.wait(Some(STEP));
 
-    assert!(rig.orders.ring && rig.orders.alarm.is_some());
+    assert!(rig.orders.rings() && rig.orders.alarm().is_some());
 }
