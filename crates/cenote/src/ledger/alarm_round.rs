@@ -6,10 +6,9 @@
 
 use super::deadlines::Round;
 use super::places::Placed;
-use super::{HELD_UP_AFTER, Ledger, Orders, Resource};
-use crate::error::AcquireError;
+use super::{HELD_UP_AFTER, Ledger, Mail, Orders, Resource};
 use crate::time::Moment;
-use crate::timed_out::{Phase, TimedOut};
+use crate::timed_out::Phase;
 
 impl<R: Resource> Ledger<R> {
     /// The alarm that was set for `at` goes off. Returns when it must go off next. An alarm that
@@ -69,31 +68,21 @@ impl<R: Resource> Ledger<R> {
                 next = next.min(entry.deadline);
                 continue;
             }
-            let timed_out = TimedOut {
-                since: entry.waiting_since,
-                phase: Phase::Queued,
-                seen: self.report_of(round, now),
-            };
+            let timed_out = Mail::TimedOut(Phase::Queued, self.report_of(round, now));
             let mailbox = self.slots[slot].mailbox.as_ref();
-            let error = Box::new(AcquireError::TimedOut(timed_out));
-            match mailbox.map(|mailbox| mailbox.revoke(error)) {
+            match mailbox.map(|mailbox| mailbox.revoke(timed_out)) {
                 Some(Ok(resource)) => {
                     self.counts.timed_out += 1;
                     freed.push(resource);
                 }
                 // The waiter was quicker.
-                Some(Err(error)) => orders.discard(error),
+                Some(Err(mail)) => orders.discard(mail),
                 None => {}
             }
         }
         let is_over = |placed: &Placed<R>| placed.deadline <= now;
-        let timed_out = |ledger: &mut Self, placed: &Placed<R>| {
-            AcquireError::TimedOut(TimedOut {
-                since: placed.since,
-                phase: Phase::Queued,
-                seen: ledger.report_of(round, now),
-            })
-        };
+        let timed_out =
+            |ledger: &mut Self| Mail::TimedOut(Phase::Queued, ledger.report_of(round, now));
         let before = self.reserved;
         self.revoke_places(is_over, timed_out, orders);
         self.counts.timed_out += (before - self.reserved) as u64;

@@ -10,9 +10,8 @@ use std::time::Duration;
 
 use super::waiters::Departed;
 use super::{HELD_UP_AFTER, Ledger, Mail, Orders, Resource, Ticket};
-use crate::error::AcquireError;
 use crate::time::Moment;
-use crate::timed_out::{Phase, Report, TimedOut};
+use crate::timed_out::{Phase, Report};
 
 /// An alarm that should have gone off this long ago is held up: it was set in a process that
 /// forked, its thread could not be started, or a waker blocks that thread. Upkeep does its round,
@@ -147,10 +146,8 @@ impl<R: Resource> Ledger<R> {
             self.open_overdue.get_or_insert(now);
         }
         self.gave_up_at = now;
-        let since = waiter.since;
-        self.wait_time += now.nanoseconds_since(since);
-        let error = AcquireError::TimedOut(TimedOut { since, phase, seen });
-        waiter.mailbox.deliver(Mail::Refusal(Box::new(error)));
+        self.wait_time += now.nanoseconds_since(waiter.since);
+        waiter.mailbox.deliver(Mail::TimedOut(phase, seen));
         orders.wake_waiter(waiter.waker);
     }
 

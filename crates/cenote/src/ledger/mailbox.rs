@@ -31,20 +31,40 @@ use std::sync::Arc;
 use super::Resource;
 use crate::error::AcquireError;
 use crate::rt::sync::SpinLock;
+use crate::status::RefusalReason;
+use crate::timed_out::{Phase, Report};
 
 /// Shared by the waiter and the ledger.
 pub(crate) type MailboxRef<R> = Arc<Mailbox<R>>;
 
 pub(crate) struct Mailbox<R: Resource>(SpinLock<Option<Mail<R>>>);
 
-/// The outcome of a wait. The error is in a box, so that mail fits into two registers. Larger mail
-/// takes a tenth of the time of a hand-over.
+/// The outcome of a wait. It fits into two registers: larger mail takes a tenth of the time of a
+/// hand-over.
 #[derive(Debug)]
 pub(crate) enum Mail<R: Resource> {
     Grant(R),
     /// A place in the pool, for a waiter that reserves one.
     Place,
+    /// The waiter knows since when it waited. The error is made when it is read, because a thousand
+    /// boxes that are made at once cost a tenth of their timeouts.
+    TimedOut(Phase, Arc<Report<R::Error>>),
+    /// Any other error.
     Refusal(BoxedError<R>),
+}
+
+impl<R: Resource> Mail<R> {
+    pub(super) fn error(error: AcquireError<R::Error>) -> Self {
+        Self::Refusal(Box::new(error))
+    }
+
+    /// The reason to count, if it is a refusal.
+    pub(super) fn refusal(&self) -> Option<RefusalReason> {
+        match self {
+            Self::Refusal(error) => error.refusal(),
+            Self::Grant(_) | Self::Place | Self::TimedOut(..) => None,
+        }
+    }
 }
 
 pub(crate) type BoxedError<R> = Box<AcquireError<<R as Resource>::Error>>;
@@ -70,31 +90,31 @@ impl<R: Resource> Mailbox<R> {
         self.0.lock().take()
     }
 
-    /// Swaps an unclaimed grant for an error, and returns the grant. Returns the error if there is
+    /// Swaps an unclaimed grant for other mail, and returns the grant. Returns the mail if there is
     /// no such grant. Under the ledger's lock.
-    pub(super) fn revoke(&self, error: BoxedError<R>) -> Result<R, BoxedError<R>> {
+    pub(super) fn revoke(&self, mail: Mail<R>) -> Result<R, Mail<R>> {
         let mut inside = self.0.lock();
         match inside.take() {
             Some(Mail::Grant(resource)) => {
-                *inside = Some(Mail::Refusal(error));
+                *inside = Some(mail);
                 Ok(resource)
             }
             other => {
                 *inside = other;
-                Err(error)
+                Err(mail)
             }
         }
     }
 
     /// The same for an unclaimed place.
-    pub(super) fn revoke_place(&self, error: BoxedError<R>) -> Result<(), BoxedError<R>> {
+    pub(super) fn revoke_place(&self, mail: Mail<R>) -> Result<(), Mail<R>> {
         let mut inside = self.0.lock();
         match *inside {
             Some(Mail::Place) => {
-                *inside = Some(Mail::Refusal(error));
+                *inside = Some(mail);
                 Ok(())
             }
-            _ => Err(error),
+            _ => Err(mail),
         }
     }
 

@@ -4,7 +4,7 @@ use std::task::Waker;
 
 use super::Resource;
 use super::circle::Circle;
-use super::mailbox::BoxedError;
+use super::mailbox::Mail;
 use crate::error::OpenError;
 use crate::time::Moment;
 
@@ -41,8 +41,8 @@ pub(crate) enum Many<R: Resource> {
     Wake(Waker),
     /// A waker that is not needed any more.
     Spent(Waker),
-    /// The error of a waiter that is gone.
-    Unread(BoxedError<R>),
+    /// The mail of a waiter that is gone.
+    Unread(Mail<R>),
     Error(OpenError<R::Error>),
 }
 
@@ -88,9 +88,9 @@ impl<R: Resource> Orders<R> {
         }
     }
 
-    /// Drops the error of a waiter that is gone.
-    pub(super) fn discard(&mut self, error: BoxedError<R>) {
-        self.rest().many.push(Many::Unread(error));
+    /// Drops the mail of a waiter that is gone.
+    pub(super) fn discard(&mut self, mail: Mail<R>) {
+        self.rest().many.push(Many::Unread(mail));
     }
 
     /// Raises the event of a circle.

@@ -6,15 +6,13 @@
 use std::mem;
 
 use super::{Ledger, Mail, MailboxRef, Orders, Resource};
-use crate::error::AcquireError;
 use crate::time::Moment;
 
 /// A place that was granted to a waiter, which may not have claimed it yet.
 #[derive(Debug)]
 pub(super) struct Placed<R: Resource> {
     pub(super) mailbox: MailboxRef<R>,
-    /// When the waiter began to wait, and its deadline.
-    pub(super) since: Moment,
+    /// The deadline of the waiter.
     pub(super) deadline: Moment,
 }
 
@@ -68,7 +66,6 @@ impl<R: Resource> Ledger<R> {
             self.placed.retain(|placed| placed.mailbox.has_place());
             self.placed.push(Placed {
                 mailbox: waiter.mailbox,
-                since: waiter.since,
                 deadline,
             });
             self.unserved_since = None;
@@ -79,21 +76,21 @@ impl<R: Resource> Ledger<R> {
     pub(super) fn revoke_places(
         &mut self,
         is_over: impl Fn(&Placed<R>) -> bool,
-        mut error: impl FnMut(&mut Self, &Placed<R>) -> AcquireError<R::Error>,
+        mut mail: impl FnMut(&mut Self) -> Mail<R>,
         orders: &mut Orders<R>,
     ) {
         let (over, left) = mem::take(&mut self.placed).into_iter().partition(is_over);
         self.placed = left;
         for placed in over {
-            let error = Box::new(error(self, &placed));
-            let reason = error.refusal();
-            match placed.mailbox.revoke_place(error) {
+            let mail = mail(self);
+            let reason = mail.refusal();
+            match placed.mailbox.revoke_place(mail) {
                 Ok(()) => {
                     self.reserved -= 1;
                     self.count_refusal(reason);
                 }
                 // The waiter was quicker.
-                Err(error) => orders.discard(error),
+                Err(mail) => orders.discard(mail),
             }
         }
     }

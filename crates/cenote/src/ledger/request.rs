@@ -248,10 +248,11 @@ impl<R: Resource> Ledger<R> {
                 self.reserved -= 1;
                 self.serve(now, orders);
             }
-            Some(Mail::Refusal(error)) => {
-                let timed_out = matches!(*error, AcquireError::TimedOut(_));
-                self.counts.cancelled += u64::from(!timed_out);
-                orders.discard(error);
+            // It was counted when it timed out.
+            Some(timed_out @ Mail::TimedOut(..)) => orders.discard(timed_out),
+            Some(refusal @ Mail::Refusal(_)) => {
+                self.counts.cancelled += 1;
+                orders.discard(refusal);
             }
             None => {}
         }

@@ -77,7 +77,6 @@ impl<R: Resource> Ledger<R> {
         let resource = self.lend(slot, &asker, now, orders);
         let entry = &mut self.slots[slot];
         entry.deadline = deadline;
-        entry.waiting_since = since;
         self.wait_time += now.nanoseconds_since(since);
         self.unclaimed_until = self.unclaimed_until.min(deadline);
         // A waiter leaves the queue and gets its mail with nothing in between.

@@ -81,9 +81,8 @@ pub(crate) struct Slot<R: Resource> {
     /// The mailbox of the waiter that it was granted to, until the lease ends.
     pub(crate) mailbox: Option<MailboxRef<R>>,
 
-    /// The deadline of that waiter, and when it began to wait.
+    /// The deadline of that waiter.
     pub(crate) deadline: Moment,
-    pub(crate) waiting_since: Moment,
     pub(crate) expires_at: Option<Moment>,
     /// When it must be closed, set by `invalidate`.
     pub(crate) retire_at: Option<Moment>,
@@ -125,7 +124,6 @@ impl<R: Resource> Slot<R> {
             label: None,
             mailbox: None,
             deadline: now,
-            waiting_since: now,
             overdue: false,
             probe: false,
             refill: false,

@@ -164,22 +164,22 @@ impl<R: Resource> Ledger<R> {
                 continue;
             }
             // The waiter was woken when the grant was delivered.
-            let error = Box::new(error(self));
-            let reason = error.refusal();
-            match mailbox.revoke(error) {
+            let mail = Mail::error(error(self));
+            let reason = mail.refusal();
+            match mailbox.revoke(mail) {
                 Ok(resource) => {
                     self.count_refusal(reason);
                     unclaimed.push(self.take_back(resource, now));
                 }
-                Err(error) => orders.discard(error),
+                Err(mail) => orders.discard(mail),
             }
         }
-        self.revoke_places(|_| true, |ledger, _| error(ledger), orders);
+        self.revoke_places(|_| true, |ledger| Mail::error(error(ledger)), orders);
         while let Some(waiter) = self.waiters.take_first() {
-            let error = Box::new(error(self));
-            self.count_refusal(error.refusal());
+            let mail = Mail::error(error(self));
+            self.count_refusal(mail.refusal());
             self.wait_time += now.nanoseconds_since(waiter.since);
-            waiter.mailbox.deliver(Mail::Refusal(error));
+            waiter.mailbox.deliver(mail);
             orders.wake_waiter(waiter.waker);
         }
         self.unserved_since = None;

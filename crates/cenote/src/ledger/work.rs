@@ -139,8 +139,8 @@ impl<R: Resource> Ledger<R> {
         self.wait_time += now.nanoseconds_since(waiter.since);
         self.gave_up_at = now;
         let pool = self.name.clone();
-        let error = Box::new(AcquireError::Open { pool, error });
-        waiter.mailbox.deliver(Mail::Refusal(error));
+        let error = Mail::error(AcquireError::Open { pool, error });
+        waiter.mailbox.deliver(error);
         orders.wake_waiter(waiter.waker);
         self.queue_is_shorter(now, orders);
     }

@@ -278,10 +278,13 @@ impl<'a, M: Manager + 'static> Waiting<'a, M> {
                 lease.map(Outcome::Lease)
             }
             Mail::Place => Some(Outcome::Place),
+            Mail::TimedOut(phase, seen) => {
+                let since = self.begun.since;
+                let timed_out = TimedOut { since, phase, seen };
+                self.tell_of_timeout(&timed_out);
+                Some(Outcome::Failed(Box::new(AcquireError::TimedOut(timed_out))))
+            }
             Mail::Refusal(error) => {
-                if let AcquireError::TimedOut(timed_out) = &*error {
-                    self.tell_of_timeout(timed_out);
-                }
                 self.tell_of_refusal(&error);
                 Some(Outcome::Failed(error))
             }

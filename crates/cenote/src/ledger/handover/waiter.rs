@@ -234,6 +234,7 @@ impl Waiter {
                 self.ended(End::Placed);
                 world.enter(now, |ledger, orders| ledger.unreserve(now, orders));
             }
+            Mail::TimedOut(..) => self.ended(End::TimedOut),
             Mail::Refusal(error) => self.ended(End::of(&error)),
         }
     }

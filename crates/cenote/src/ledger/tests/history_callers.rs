@@ -35,9 +35,8 @@ impl Caller {
     }
 
     pub(super) fn has_timeout(&self) -> bool {
-        peek(&self.mailbox, |mail| match mail {
-            Some(Mail::Refusal(error)) => matches!(**error, AcquireError::TimedOut(_)),
-            _ => false,
+        peek(&self.mailbox, |mail| {
+            matches!(mail, Some(Mail::TimedOut(..)))
         })
     }
 
@@ -268,14 +267,11 @@ impl World {
                 self.ends.served += 1;
                 self.permits += 1;
             }
-            Mail::Refusal(error) => match &*error {
-                AcquireError::TimedOut(timed_out) => {
-                    assert!(begun.deadline <= timed_out.seen.at, "timed out early");
-                    assert_eq!(timed_out.since, begun.since, "when it began to wait");
-                    self.ends.timed_out += 1;
-                }
-                error => self.is_refused(begun, error),
-            },
+            Mail::TimedOut(_, seen) => {
+                assert!(begun.deadline <= seen.at, "timed out early");
+                self.ends.timed_out += 1;
+            }
+            Mail::Refusal(error) => self.is_refused(begun, &error),
         }
     }
 

@@ -146,6 +146,7 @@ impl Rig {
             ticket,
             mailbox,
             woken,
+            since: begun.since,
             alarm: self.orders.alarm(),
         }
     }

@@ -21,6 +21,8 @@ pub(super) struct Waiter {
     pub(super) ticket: Ticket,
     pub(super) mailbox: MailboxRef<Token>,
     pub(super) woken: Arc<Woken>,
+    /// When it began to wait.
+    pub(super) since: Moment,
     /// The moment that the alarm was set for on its behalf.
     pub(super) alarm: Option<Moment>,
 }
@@ -47,6 +49,10 @@ impl Waiter {
     #[track_caller]
     pub(super) fn error(&self) -> AcquireError<&'static str> {
         match self.mailbox.take() {
+            Some(Mail::TimedOut(phase, seen)) => {
+                let since = self.since;
+                AcquireError::TimedOut(TimedOut { since, phase, seen })
+            }
             Some(Mail::Refusal(error)) => *error,
             mail => panic!("an error was to be there: {mail:?}"),
         }
