@@ -34,8 +34,9 @@ commands:
                                 put real pools under mixed load and look for leaks
   cargo xtask fuzz [--minutes N | --cases N]
                                 make up configurations and ledger histories
-  cargo xtask mutants [GLOB...] change the core, or these files, in one place after another, and
-                                show the changes that no test notices
+  cargo xtask mutants [--shard K/N] [GLOB...]
+                                change the core, or these files, in one place after another, and
+                                show the changes that no test notices; a shard is a part of them
   cargo xtask bench [SCENARIO...] [--quick] [--json FILE] [--write] | --guard
                                 measure cenote beside its peers; the guard only counts its
                                 instructions
@@ -64,7 +65,7 @@ fn main() -> ExitCode {
         ["gate"] => gate::run(),
         ["model"] => model::run(),
         ["model", "--long"] => model::run_long(),
-        ["mutants", files @ ..] => mutants::run(files),
+        ["mutants", args @ ..] => mutants::run(args),
         ["tidy"] => tidy::run(),
         unknown => {
             eprintln!("xtask: unknown command `{}`\n{COMMANDS}", unknown.join(" "));

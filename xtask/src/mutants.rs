@@ -15,9 +15,17 @@ pub(crate) const CORE: &[&str] = &[
     "crates/cenote/src/lease.rs",
 ];
 
-/// The settings, and the changes that no test can notice, are in `.cargo/mutants.toml`.
-pub(crate) fn run(files: &[&str]) -> Outcome {
+/// The settings, and the changes that no test can notice, are in `.cargo/mutants.toml`. A shard is
+/// a part of all changes, such as `0/8`, so that a long run can be spread over days.
+pub(crate) fn run(arguments: &[&str]) -> Outcome {
+    let (shard, files) = match arguments {
+        ["--shard", shard, files @ ..] => (Some(*shard), files),
+        files => (None, files),
+    };
     let mut mutants = find()?.with(&["--package", "cenote"]);
+    if let Some(shard) = shard {
+        mutants = mutants.with(&["--shard", shard]);
+    }
     // nextest stops at the first test that fails.
     if Cargo::new("nextest --version").works() {
         mutants = mutants.with(&["--test-tool", "nextest"]);
