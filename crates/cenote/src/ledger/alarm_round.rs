@@ -6,7 +6,7 @@
 
 use super::deadlines::Round;
 use super::places::Placed;
-use super::{HELD_UP_AFTER, Ledger, Mail, Orders, Resource};
+use super::{HELD_UP_AFTER, Ledger, Mail, Many, Orders, Resource};
 use crate::time::Moment;
 use crate::timed_out::Phase;
 
@@ -31,9 +31,7 @@ impl<R: Resource> Ledger<R> {
     pub(crate) fn stand_in_for_alarm(&mut self, now: Moment, orders: &mut Orders<R>) {
         if self.stand_in_at().is_some_and(|at| at <= now) {
             self.go_off(now, orders);
-            if let Some(at) = self.alarm_at {
-                orders.set_alarm(at);
-            }
+            orders.rest().alarm = self.alarm_at;
         }
     }
 
@@ -76,7 +74,7 @@ impl<R: Resource> Ledger<R> {
                     freed.push(resource);
                 }
                 // The waiter was quicker.
-                Some(Err(mail)) => orders.discard(mail),
+                Some(Err(mail)) => orders.drop_later(Some(Many::Unread(mail))),
                 None => {}
             }
         }

@@ -44,7 +44,7 @@ impl<R: Resource> Ledger<R> {
         }
         if !self.found_circle().swap(true, Ordering::AcqRel) {
             let holders = self.holders(now);
-            orders.tell_of_circle(Circle { site, holders });
+            orders.rest().circle = Some(Circle { site, holders });
         }
     }
 

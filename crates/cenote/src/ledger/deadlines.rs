@@ -58,7 +58,7 @@ impl<R: Resource> Ledger<R> {
     fn insert_alarm(&mut self, at: Moment, now: Moment, orders: &mut Orders<R>) {
         let at = self.next_alarm().map_or(at, |next| next.min(at)).max(now);
         self.alarm_at = Some(at);
-        orders.set_alarm(at);
+        orders.rest().alarm = Some(at);
         if let Some(at) = self.stand_in_at() {
             self.due(at, orders);
         }

@@ -21,7 +21,7 @@ impl<R: Resource> Ledger<R> {
     pub(super) fn due(&mut self, at: Moment, orders: &mut Orders<R>) {
         if self.wakes_at.is_none_or(|wakes_at| at < wakes_at) {
             self.wakes_at = Some(at);
-            orders.ring();
+            orders.rest().ring = true;
         }
     }
 

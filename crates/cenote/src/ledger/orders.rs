@@ -74,44 +74,10 @@ impl<R: Resource> Orders<R> {
         }
     }
 
-    /// Drops a waker without the lock.
-    pub(super) fn spend(&mut self, waker: Option<Waker>) {
-        if let Some(waker) = waker {
-            self.rest().many.push(Many::Spent(waker));
-        }
-    }
-
-    /// Drops an error without the lock.
-    pub(super) fn drop_later(&mut self, error: Option<OpenError<R::Error>>) {
-        if let Some(error) = error {
-            self.rest().many.push(Many::Error(error));
-        }
-    }
-
-    /// Drops the mail of a waiter that is gone.
-    pub(super) fn discard(&mut self, mail: Mail<R>) {
-        self.rest().many.push(Many::Unread(mail));
-    }
-
-    /// Raises the event of a circle.
-    pub(super) fn tell_of_circle(&mut self, circle: Circle) {
-        self.rest().circle = Some(circle);
-    }
-
-    /// Sets the alarm.
-    pub(super) fn set_alarm(&mut self, at: Moment) {
-        self.rest().alarm = Some(at);
-    }
-
-    /// Wakes the upkeep task.
-    pub(super) fn ring(&mut self) {
-        self.rest().ring = true;
-    }
-
-    /// The upkeep task is awake.
-    pub(super) fn do_not_ring(&mut self) {
-        if let Some(rest) = &mut self.rest {
-            rest.ring = false;
+    /// Drops a value of users without the lock.
+    pub(super) fn drop_later(&mut self, value: Option<Many<R>>) {
+        if let Some(value) = value {
+            self.rest().many.push(value);
         }
     }
 
@@ -123,8 +89,9 @@ impl<R: Resource> Orders<R> {
         }
     }
 
+    /// The other orders, to add one.
     #[cold]
-    fn rest(&mut self) -> &mut Rest<R> {
+    pub(super) fn rest(&mut self) -> &mut Rest<R> {
         self.rest.get_or_insert_with(|| {
             Box::new(Rest {
                 many: Vec::new(),

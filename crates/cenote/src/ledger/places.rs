@@ -5,7 +5,7 @@
 
 use std::mem;
 
-use super::{Ledger, Mail, MailboxRef, Orders, Resource};
+use super::{Ledger, Mail, MailboxRef, Many, Orders, Resource};
 use crate::time::Moment;
 
 /// A place that was granted to a waiter, which may not have claimed it yet.
@@ -90,7 +90,7 @@ impl<R: Resource> Ledger<R> {
                     self.count_refusal(reason);
                 }
                 // The waiter was quicker.
-                Err(mail) => orders.discard(mail),
+                Err(mail) => orders.drop_later(Some(Many::Unread(mail))),
             }
         }
     }

@@ -5,7 +5,7 @@ use std::panic::Location;
 use std::task::Waker;
 
 use super::slot::{Asker, State};
-use super::{BoxedError, Ledger, Mail, MailboxRef, Orders, Resource, Ticket};
+use super::{BoxedError, Ledger, Mail, MailboxRef, Many, Orders, Resource, Ticket};
 use crate::breaker::BreakerState;
 use crate::config::Nested;
 use crate::error::AcquireError;
@@ -197,12 +197,12 @@ impl<R: Resource> Ledger<R> {
         orders: &mut Orders<R>,
     ) -> bool {
         let Some(waiter) = self.waiters.waiter(ticket) else {
-            orders.spend(Some(waker));
+            orders.drop_later(Some(Many::Spent(waker)));
             return false;
         };
         let deadline = waiter.deadline;
         let before = waiter.waker.replace(waker);
-        orders.spend(before);
+        orders.drop_later(before.map(Many::Spent));
         if deadline <= now {
             self.time_out(ticket, now, orders);
             self.serve(now, orders);
@@ -226,7 +226,7 @@ impl<R: Resource> Ledger<R> {
         if let Some(waiter) = self.waiters.take(ticket) {
             self.counts.cancelled += 1;
             self.wait_time += now.nanoseconds_since(waiter.since);
-            orders.spend(waiter.waker);
+            orders.drop_later(waiter.waker.map(Many::Spent));
             self.gave_up_at = now;
             self.queue_is_shorter(now, orders);
             // It may have had a place, which is free now.
@@ -249,10 +249,10 @@ impl<R: Resource> Ledger<R> {
                 self.serve(now, orders);
             }
             // It was counted when it timed out.
-            Some(timed_out @ Mail::TimedOut(..)) => orders.discard(timed_out),
-            Some(refusal @ Mail::Refusal(_)) => {
+            Some(mail @ Mail::TimedOut(..)) => orders.drop_later(Some(Many::Unread(mail))),
+            Some(mail @ Mail::Refusal(_)) => {
                 self.counts.cancelled += 1;
-                orders.discard(refusal);
+                orders.drop_later(Some(Many::Unread(mail)));
             }
             None => {}
         }

@@ -59,7 +59,8 @@ impl<R: Resource> Ledger<R> {
         }
         self.serve(now, orders);
         self.wakes_at = self.next_due(now).map(|at| at.max(now + SHORTEST_SLEEP));
-        orders.do_not_ring();
+        // The upkeep task is awake.
+        orders.rest().ring = false;
         self.end(orders, now);
         let next = self.wakes_at;
         Upkeep { leaked, next }

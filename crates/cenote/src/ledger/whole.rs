@@ -4,7 +4,7 @@ use std::mem;
 use std::time::Duration;
 
 use super::slot::{SlotNo, State};
-use super::{Job, Ledger, Mail, Orders, Resource};
+use super::{Job, Ledger, Mail, Many, Orders, Resource};
 use crate::breaker::BreakerState;
 use crate::error::{AcquireError, OpenError};
 use crate::status::CloseReason;
@@ -171,7 +171,7 @@ impl<R: Resource> Ledger<R> {
                     self.count_refusal(reason);
                     unclaimed.push(self.take_back(resource, now));
                 }
-                Err(mail) => orders.discard(mail),
+                Err(mail) => orders.drop_later(Some(Many::Unread(mail))),
             }
         }
         self.revoke_places(|_| true, |ledger| Mail::error(error(ledger)), orders);
@@ -205,7 +205,7 @@ impl<R: Resource> Ledger<R> {
             return before;
         }
         let cause = self.last_failure();
-        orders.drop_later(self.breaker.cause.take());
+        orders.drop_later(self.breaker.cause.take().map(Many::Error));
         self.breaker = Breaker {
             state: next,
             since: now,

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use super::slot::{SlotNo, State};
-use super::{HELD_UP_AFTER, Ledger, Mail, Orders, Resource, Work};
+use super::{HELD_UP_AFTER, Ledger, Mail, Many, Orders, Resource, Work};
 use crate::config::OnOpenError;
 use crate::error::{AcquireError, OpenError};
 use crate::status::CloseReason;
@@ -112,7 +112,7 @@ impl<R: Resource> Ledger<R> {
         let is_replaced = now.saturating_duration_since(self.slots[slot].since) >= HELD_UP_AFTER
             && self.opening(now) >= self.limits.max_opening;
         let before = self.last_failure.replace(Box::new(error.clone()));
-        orders.drop_later(before.map(|error| *error));
+        orders.drop_later(before.map(|error| Many::Error(*error)));
         let delay = self.back_off(now);
         let fails = self.limits.on_open_error == OnOpenError::Fail;
         let after = if self.closed || is_replaced || fails || self.waiters.is_empty() {
