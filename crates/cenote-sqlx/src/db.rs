@@ -3,6 +3,7 @@
 use std::fmt;
 use std::future::Future;
 use std::panic::Location;
+use std::time::Duration;
 
 use cenote::scope::{BindError, Scope};
 use cenote::{Pool, WarmError};
@@ -188,6 +189,32 @@ impl<DB: Dialect> Db<DB> {
     /// Connections that are being opened when this future is dropped go to the pool.
     pub async fn warm(&self) -> Result<(), WarmError<Error>> {
         self.pool.warm().await
+    }
+
+    /// Closes the pool, and waits until all connections have come back and are closed. Callers
+    /// that wait for a connection, and callers that come later, get [`Error::PoolClosed`].
+    ///
+    /// `db.pool().close_within(..)` has a limit, and returns the leases that are left.
+    ///
+    /// ```
+    /// # #[cfg(feature = "sqlite")]
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let db = cenote_sqlx::Db::sqlite("sqlite::memory:").max_size(1).build()?;
+    /// sqlx::query("SELECT 1").execute(&db).await?;
+    /// db.close().await;
+    /// assert_eq!(db.pool().status().total, 0);
+    /// assert!(matches!(db.acquire().await, Err(sqlx::Error::PoolClosed)));
+    /// # Ok(()) }
+    /// # #[cfg(not(feature = "sqlite"))] fn main() {}
+    /// ```
+    ///
+    /// # Cancel safety
+    /// The first poll closes the pool. Dropping this future only stops the waiting.
+    pub async fn close(&self) {
+        if let Some(writers) = &self.writers {
+            writers.close();
+        }
+        self.pool.close_within(Duration::MAX).await;
     }
 
     /// Borrows a connection for several statements. Inside a transaction it is the connection of

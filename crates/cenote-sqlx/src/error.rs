@@ -105,6 +105,29 @@ pub fn pool_error(error: &Error) -> Option<&BindError<Error>> {
     Some(&error.0)
 }
 
+/// Returns whether `error` says that no connection came free in time, as
+/// [`Error::PoolTimedOut`] does for a pool of sqlx.
+///
+/// ```
+/// # #[cfg(feature = "sqlite")]
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use std::time::Duration;
+/// use cenote_sqlx::{Db, is_timeout};
+///
+/// let limit = Duration::from_millis(5);
+/// let db = Db::sqlite("sqlite::memory:").max_size(1).acquire_timeout(limit).build()?;
+/// let _held = db.acquire().await?;
+/// assert!(is_timeout(&db.acquire().await.unwrap_err()));
+/// assert!(!is_timeout(&sqlx::Error::RowNotFound));
+/// # Ok(()) }
+/// # #[cfg(not(feature = "sqlite"))] fn main() {}
+/// ```
+pub fn is_timeout(error: &Error) -> bool {
+    let timed_out = pool_error(error)
+        .is_some_and(|error| matches!(error, BindError::Acquire(AcquireError::TimedOut(_))));
+    timed_out || matches!(error, Error::PoolTimedOut)
+}
+
 pub(crate) fn from_bind(error: BindError<Error>) -> Error {
     let kind = match &error {
         BindError::Acquire(AcquireError::Closed { .. }) => return Error::PoolClosed,

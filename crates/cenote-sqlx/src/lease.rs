@@ -117,6 +117,19 @@ impl<DB: Dialect> DerefMut for Lease<DB> {
     }
 }
 
+impl<DB: Dialect> AsRef<DB::Connection> for Lease<DB> {
+    fn as_ref(&self) -> &DB::Connection {
+        self
+    }
+}
+
+/// For functions of sqlx that take any owner of a connection, like `PgAdvisoryLock::acquire`.
+impl<DB: Dialect> AsMut<DB::Connection> for Lease<DB> {
+    fn as_mut(&mut self) -> &mut DB::Connection {
+        self
+    }
+}
+
 impl<'c, DB: Dialect> Acquire<'c> for &'c mut Lease<DB> {
     type Database = DB;
     type Connection = &'c mut DB::Connection;

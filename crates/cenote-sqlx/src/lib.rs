@@ -46,7 +46,7 @@ pub use builder::Builder;
 pub use credentials::Credentials;
 pub use db::Db;
 pub use dialect::{Dialect, Options, Step};
-pub use error::{Class, pool_error};
+pub use error::{Class, is_timeout, pool_error};
 pub use lease::Lease;
 pub use manager::Sql;
 pub use retry::Retry;

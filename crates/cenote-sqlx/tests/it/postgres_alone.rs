@@ -201,3 +201,38 @@ async fn a_failed_commit_sends_no_rollback_that_the_server_warns_about() {
     assert!(log.contains("violates foreign key"), "{log}");
     assert!(!log.contains("WARNING"), "{log}");
 }
+
+#[tokio::test]
+async fn an_advisory_lock_of_sqlx_takes_a_lease_and_is_gone_with_it() {
+    let db = Db::postgres(world::url()).max_size(2).build().unwrap();
+    let lock = sqlx::postgres::PgAdvisoryLock::new("cenote: a lease holds this lock");
+    let lease = db.acquire().await.unwrap();
+
+    let held = lock.acquire(lease).await.unwrap();
+
+    let mut other = db.acquire().await.unwrap();
+    let refused = lock.try_acquire(&mut other).await.unwrap();
+    assert!(refused.is_right(), "another session has it");
+    drop(refused);
+    let lease = held.release_now().await.unwrap();
+    drop(lease);
+    assert!(lock.try_acquire(&mut other).await.unwrap().is_left());
+}
+
+#[tokio::test]
+async fn a_close_waits_for_the_last_statement() {
+    let db = one();
+    let mut lease = db.acquire().await.unwrap();
+    let mut closing = std::pin::pin!(db.close());
+
+    let early = timeout(Duration::from_millis(50), &mut closing).await;
+    let slow = sqlx::query("SELECT pg_sleep(0.05)")
+        .execute(&mut lease)
+        .await;
+    drop(lease);
+    closing.await;
+
+    assert!(early.is_err(), "a lease was out");
+    slow.unwrap();
+    assert_eq!(db.pool().status().total, 0);
+}
