@@ -29,6 +29,19 @@ impl<DB: Database> Command<DB> {
         self.arguments.is_some()
     }
 
+    /// Returns a copy for a second try.
+    pub(crate) fn copy(&self) -> Self
+    where
+        DB::Arguments: Clone,
+    {
+        Self {
+            sql: self.sql.clone(),
+            statement: self.statement.clone(),
+            arguments: self.arguments.clone(),
+            persistent: self.persistent,
+        }
+    }
+
     pub(crate) fn text(&self) -> &str {
         self.sql.as_str()
     }

@@ -12,9 +12,12 @@ use sqlx::Error;
 use crate::builder::Builder;
 use crate::dialect::{Dialect, Options};
 use crate::error::{Class, from_bind};
+use crate::known;
+use crate::label::label;
 use crate::lease::Lease;
 use crate::manager::Sql;
-use crate::scan;
+use crate::reading::Access;
+use crate::refusal;
 use crate::transaction::TransactionOptions;
 use crate::writer::{Turn, Writer};
 
@@ -275,10 +278,11 @@ impl<DB: Dialect> Db<DB> {
 
     /// Acquires a connection for one statement.
     pub(crate) async fn acquire_to(&self, sql: &str) -> Result<Lease<DB>, Error> {
-        let turn = if self.writers.is_some() && !DB::is_read(sql) {
-            self.turn_to_write(sql).await?
-        } else {
-            Turn::default()
+        let reading = known::reading(DB::LANGUAGE, sql);
+        refusal::outside_a_scope(&reading, &self.pool.manager().template.reset, sql)?;
+        let turn = match self.writers.is_some() && reading.access == Access::Writes {
+            true => self.turn_to_write(sql).await?,
+            false => Turn::default(),
         };
         self.bind(Location::caller(), turn).await
     }
@@ -298,7 +302,7 @@ impl<DB: Dialect> Db<DB> {
             None => writers.acquire().await,
         };
         let writer = writer.map_err(|error| from_bind(BindError::Acquire(error)))?;
-        cenote::Lease::label(&writer, scan::label(sql));
+        cenote::Lease::label(&writer, label(sql));
         Ok(Turn {
             writer: Some(writer),
             deadline,

@@ -4,14 +4,17 @@ use std::future::Future;
 
 use futures_core::future::BoxFuture;
 use futures_core::stream::BoxStream;
+use sqlx::database::HasStatementCache;
 use sqlx::{Connection, Database, Either, Error};
 
 use crate::build_error::BuildError;
 use crate::builder::Draft;
 use crate::command::Command;
 use crate::credentials::Credentials;
+use crate::dirt::Dirt;
 use crate::error::Class;
-use crate::scan::Dirt;
+use crate::known;
+use crate::lexer::Language;
 use crate::session::Progress;
 use crate::template::Template;
 use crate::transaction::TransactionOptions;
@@ -67,7 +70,9 @@ pub type Step<DB> = Either<<DB as Database>::QueryResult, <DB as Database>::Row>
 /// # Ok(()) }
 /// # #[cfg(not(feature = "sqlite"))] fn main() {}
 /// ```
-pub trait Dialect: Database<Connection: Sync> + Sync + Statements {
+pub trait Dialect:
+    Database<Connection: Sync, Arguments: Clone> + HasStatementCache + Sync + Statements
+{
     /// A statement without effect. It fails in a transaction that has failed.
     #[doc(hidden)]
     const PROBE: &'static str;
@@ -83,16 +88,33 @@ pub trait Dialect: Database<Connection: Sync> + Sync + Statements {
         false
     }
 
-    /// Returns what `sql` may leave behind in its session, as far as its text shows.
-    fn scan(sql: &str) -> Dirt;
-
-    /// Returns whether `sql` needs no right to write. Asked only where there is one writer at a
-    /// time.
+    /// The language of the database.
     #[doc(hidden)]
-    fn is_read(sql: &str) -> bool {
-        let _ = sql;
-        true
+    const LANGUAGE: Language;
+
+    /// Whether the server refuses prepared statements whose tables have changed.
+    #[doc(hidden)]
+    const HEALS: bool = false;
+
+    /// Returns whether the server refused a prepared statement because its tables have changed
+    /// since. Nothing was executed.
+    #[doc(hidden)]
+    fn is_stale(error: &Error) -> bool {
+        let _ = error;
+        false
     }
+
+    /// Returns what `sql` may leave behind in its session, as far as its text shows.
+    fn scan(sql: &str) -> Dirt {
+        known::reading(Self::LANGUAGE, sql).dirt
+    }
+
+    /// Returns whether the server has a transaction open on this connection that the driver does
+    /// not count.
+    #[doc(hidden)]
+    fn is_open(
+        connection: &mut Self::Connection,
+    ) -> impl Future<Output = Result<bool, Error>> + Send;
 
     /// Whether the database has one writer at a time, so that writers should queue on our side.
     #[doc(hidden)]

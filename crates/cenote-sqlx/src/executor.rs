@@ -21,23 +21,36 @@ async fn feed<DB: Dialect>(
     rows: &Yielder<Step<DB>>,
 ) -> Result<(), Error> {
     session.start_command(&mut command).await?;
+    let spare = DB::HEALS.then(|| command.copy());
+    let mut end = steps(session, command, rows).await;
+    if let (Err(error), Some(spare)) = (&end, spare)
+        && session.heals(error).await
+    {
+        end = steps(session, spare, rows).await;
+    }
+    session.complete(end).await
+}
+
+async fn steps<DB: Dialect>(
+    session: &mut Session<DB>,
+    command: Command<DB>,
+    rows: &Yielder<Step<DB>>,
+) -> Result<(), Error> {
     let Session {
         connection, state, ..
     } = session;
     let mut steps = DB::fetch_many(connection, command);
-    let end = loop {
+    loop {
         match poll_fn(|context| steps.as_mut().poll_next(context)).await {
             Some(Ok(step)) => {
                 state.progress = Progress::BetweenRows;
                 rows.r#yield(step).await;
                 state.progress = Progress::Running;
             }
-            Some(Err(error)) => break Err(error),
-            None => break Ok(()),
+            Some(Err(error)) => return Err(error),
+            None => return Ok(()),
         }
-    };
-    drop(steps);
-    session.complete(end).await
+    }
 }
 
 async fn prepare<DB: Dialect>(

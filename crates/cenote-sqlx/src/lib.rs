@@ -20,20 +20,28 @@ mod command;
 mod credentials;
 mod db;
 mod dialect;
+mod dirt;
 mod error;
 mod executor;
+mod known;
+mod label;
 mod lease;
+mod lexer;
 mod manager;
+mod meaning;
 #[cfg(feature = "mysql")]
 mod mysql;
+mod name;
 mod nesting;
 #[cfg(feature = "postgres")]
 mod postgres;
+mod reading;
+mod refusal;
 mod retry;
-mod scan;
 mod session;
 #[cfg(feature = "sqlite")]
 mod sqlite;
+mod statement;
 mod template;
 mod transaction;
 #[cfg(feature = "macros")]
@@ -46,11 +54,11 @@ pub use builder::Builder;
 pub use credentials::Credentials;
 pub use db::Db;
 pub use dialect::{Dialect, Options, Step};
+pub use dirt::Dirt;
 pub use error::{Class, is_timeout, pool_error};
 pub use lease::Lease;
 pub use manager::Sql;
 pub use retry::Retry;
-pub use scan::Dirt;
 pub use session::Session;
 pub use template::Reset;
 pub use transaction::{Isolation, Transaction, TransactionOptions};

@@ -8,8 +8,8 @@ use sqlx::{Connection, Error};
 use sqlx_core::transaction::TransactionManager;
 
 use crate::dialect::Dialect;
+use crate::dirt::Dirt;
 use crate::error::lost;
-use crate::scan::Dirt;
 use crate::session::{Progress, Session};
 use crate::template::{Reset, Template};
 
@@ -135,7 +135,14 @@ async fn reset<DB: Dialect>(session: &mut Session<DB>) -> Result<(), Error> {
         Reset::IfDirty if !session.state.dirt.has(Dirt::SESSION) => return Ok(()),
         Reset::IfDirty => session.state.dirt,
         Reset::Always => Dirt::ANY,
-        Reset::Query(sql) => return session.run(sql).await,
+        Reset::Query(sql) => {
+            if DB::scan(sql).has(Dirt::PREPARED) {
+                // The server forgets the driver's statements, so the driver must forget them too.
+                session.connection.clear_cached_statements().await?;
+            }
+            session.run(sql).await?;
+            return template.apply_settings(&mut session.connection).await;
+        }
     };
     DB::reset(&mut session.connection, dirt).await?;
     template.apply_settings(&mut session.connection).await

@@ -10,15 +10,21 @@ use crate::build_error::BuildError;
 use crate::builder::Draft;
 use crate::credentials::Credentials;
 use crate::dialect::{Dialect, statements};
+use crate::dirt::Dirt;
 use crate::error::{self, Class, lost};
-use crate::scan::{Dirt, Word, words};
+use crate::lexer::Language;
 use crate::session::Progress;
 use crate::template::Template;
 use crate::transaction::TransactionOptions;
 
+/// Errors: the server has no such variable, and a transaction is open.
+const UNKNOWN_VARIABLE: u16 = 1193;
+const IN_TRANSACTION: u16 = 1568;
+
 statements!(MySql);
 
 impl Dialect for MySql {
+    const LANGUAGE: Language = Language::MySql;
     const PROBE: &'static str = "DO 0";
 
     fn classify(error: &Error) -> Class {
@@ -32,21 +38,22 @@ impl Dialect for MySql {
         number == Some(1213)
     }
 
-    fn scan(sql: &str) -> Dirt {
-        let mut into = false;
-        let mut dirt = words(sql, |word| {
-            into |= word.text == "into";
-            judge_word(word)
-        });
-        // `:=` and `INTO @name` set variables.
-        if sql.contains(":=") || into && sql.contains('@') {
-            dirt |= Dirt::STATE;
+    /// MariaDB has a variable for it. MySQL refuses to change a transaction that is open.
+    async fn is_open(connection: &mut MySqlConnection) -> Result<bool, Error> {
+        let asked = sqlx::query_scalar::<_, i64>("SELECT CAST(@@in_transaction AS SIGNED)");
+        let error = match asked.persistent(false).fetch_one(&mut *connection).await {
+            Ok(open) => return Ok(open != 0),
+            Err(error) => error,
+        };
+        if error.as_database_error().and_then(number_of) != Some(UNKNOWN_VARIABLE) {
+            return Err(error);
         }
-        // These comments are code.
-        if sql.contains("/*!") || sql.contains("/*M!") {
-            dirt = Dirt::ANY;
+        let refused = connection.execute("SET TRANSACTION READ WRITE").await;
+        match refused {
+            Ok(_) => Ok(false),
+            Err(Error::Database(error)) if number_of(&*error) == Some(IN_TRANSACTION) => Ok(true),
+            Err(error) => Err(error),
         }
-        dirt
     }
 
     fn template(
@@ -96,7 +103,8 @@ impl Dialect for MySql {
             return Err(lost("the session was changed, and it cannot be reset"));
         }
         connection.execute("UNLOCK TABLES").await?;
-        connection.execute("DO RELEASE_ALL_LOCKS()").await.map(drop)
+        let release = "DO RELEASE_ALL_LOCKS(), LAST_INSERT_ID(0)";
+        connection.execute(release).await.map(drop)
     }
 
     fn begin(options: &TransactionOptions) -> Option<String> {
@@ -134,25 +142,5 @@ fn judge(error: &(dyn DatabaseError + 'static)) -> Class {
             Class::Broken
         }
         Some(_) => Class::Statement,
-    }
-}
-
-fn judge_word(word: Word<'_>) -> Dirt {
-    match word.text {
-        "begin" | "start" | "commit" | "rollback" | "savepoint" | "release" if word.first => {
-            Dirt::TRANSACTION
-        }
-        "xa" if word.first => Dirt::TRANSACTION | Dirt::STATE,
-        // Statements that run other statements can do anything.
-        "call" | "execute" | "if" | "case" | "loop" | "while" | "repeat" | "for" if word.first => {
-            Dirt::ANY
-        }
-        "atomic" => Dirt::ANY,
-        "set" | "use" | "handler" if word.first => Dirt::STATE | Dirt::TRANSACTION,
-        "prepare" | "deallocate" if word.first => Dirt::PREPARED,
-        "lock" | "unlock" | "flush" if word.first => Dirt::LOCKS | Dirt::TRANSACTION,
-        "get_lock" => Dirt::LOCKS,
-        "temporary" => Dirt::STATE,
-        _ => Dirt::NONE,
     }
 }

@@ -12,6 +12,7 @@ impl<DB: Dialect> Session<DB> {
     /// Begins a transaction, or a savepoint in one. Returns the depth.
     pub(crate) async fn begin(&mut self, options: &TransactionOptions) -> Result<usize, Error> {
         self.make_ready().await?;
+        self.ask_about_sql().await?;
         self.refuse_inside_sql()?;
         let nested = self.depth() > 0;
         if nested && *options != TransactionOptions::default() {
@@ -33,7 +34,7 @@ impl<DB: Dialect> Session<DB> {
     }
 
     /// Refuses a transaction inside one that SQL text began. The inner one would end the outer one:
-    /// MySQL commits it silently.
+    /// MySQL commits it silently. The server was asked before.
     fn refuse_inside_sql(&self) -> Result<(), Error> {
         if self.depth() > 0 || !self.is_begun_by_sql() {
             return Ok(());

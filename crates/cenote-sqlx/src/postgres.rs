@@ -3,35 +3,77 @@
 use futures_core::future::BoxFuture;
 use futures_core::stream::BoxStream;
 use sqlx::error::DatabaseError;
-use sqlx::postgres::{PgConnectOptions, PgConnection};
+use sqlx::postgres::{PgConnectOptions, PgConnection, PgDatabaseError};
 use sqlx::{Connection, Error, Executor, Postgres, Row};
 
 use crate::build_error::BuildError;
 use crate::builder::Draft;
 use crate::credentials::Credentials;
 use crate::dialect::{Dialect, statements};
+use crate::dirt::Dirt;
 use crate::error::{self, Class};
-use crate::scan::{Dirt, Word, words};
+use crate::lexer::Language;
 use crate::session::Progress;
 use crate::template::Template;
 use crate::transaction::TransactionOptions;
 
+macro_rules! reset {
+    ($more:literal) => {
+        concat!(
+            "CLOSE ALL; SET SESSION AUTHORIZATION DEFAULT; RESET ALL; UNLISTEN *; ",
+            "SELECT pg_advisory_unlock_all(); DISCARD TEMP; DISCARD SEQUENCES",
+            $more
+        )
+    };
+}
+
 /// `DISCARD ALL` without its `DEALLOCATE ALL`, because the driver keeps its prepared statements.
-const RESET: &str = "CLOSE ALL; SET SESSION AUTHORIZATION DEFAULT; RESET ALL; UNLISTEN *; \
-                     SELECT pg_advisory_unlock_all(); DISCARD TEMP; DISCARD SEQUENCES";
+const RESET: &str = reset!("");
+
+/// Also forgets a replication origin. Most users may not even ask for one. The right to do so is
+/// checked when an expression is run, so each has a statement of its own.
+const RESET_ALL: &str = reset!(
+    "; DO $$ BEGIN IF has_function_privilege('pg_replication_origin_session_reset()', 'EXECUTE') \
+     AND has_function_privilege('pg_replication_origin_session_is_setup()', 'EXECUTE') \
+     THEN IF pg_replication_origin_session_is_setup() \
+     THEN PERFORM pg_replication_origin_session_reset(); END IF; END IF; END $$"
+);
 
 statements!(Postgres);
 
 impl Dialect for Postgres {
+    const LANGUAGE: Language = Language::Postgres;
     const PROBE: &'static str = "SELECT 1";
     const FAILED_COMMIT_ENDS: bool = true;
+    const HEALS: bool = true;
 
     fn classify(error: &Error) -> Class {
         error::classify(error, judge)
     }
 
-    fn scan(sql: &str) -> Dirt {
-        words(sql, judge_word)
+    fn is_stale(error: &Error) -> bool {
+        let error = error.as_database_error();
+        let error = error.and_then(|error| error.try_downcast_ref::<PgDatabaseError>());
+        // The text of the error is translated, and its code has other meanings.
+        error.is_some_and(|error| error.routine() == Some("RevalidateCachedQuery"))
+    }
+
+    /// The server accepts a savepoint only in a transaction.
+    async fn is_open(connection: &mut PgConnection) -> Result<bool, Error> {
+        let Err(error) = connection.execute("SAVEPOINT cenote_asks").await else {
+            let released = connection.execute("RELEASE SAVEPOINT cenote_asks").await;
+            return released.map(|_| true);
+        };
+        match error
+            .as_database_error()
+            .and_then(DatabaseError::code)
+            .as_deref()
+        {
+            Some("25P01") => Ok(false),
+            // It has failed.
+            Some("25P02") => Ok(true),
+            _ => Err(error),
+        }
     }
 
     fn template(
@@ -98,7 +140,11 @@ impl Dialect for Postgres {
             connection.clear_cached_statements().await?;
             connection.execute("DEALLOCATE ALL").await?;
         }
-        connection.execute(RESET).await.map(drop)
+        let reset = match dirt == Dirt::ANY {
+            true => RESET_ALL,
+            false => RESET,
+        };
+        connection.execute(reset).await.map(drop)
     }
 
     fn begin(options: &TransactionOptions) -> Option<String> {
@@ -186,33 +232,4 @@ fn judge(error: &(dyn DatabaseError + 'static)) -> Class {
         _ if code.starts_with("08") => Class::Broken,
         _ => Class::Statement,
     }
-}
-
-fn judge_word(word: Word<'_>) -> Dirt {
-    match word.text {
-        "begin" | "start" | "commit" | "end" | "rollback" | "abort" | "savepoint" | "release"
-            if word.first =>
-        {
-            Dirt::TRANSACTION
-        }
-        "prepare" | "deallocate" | "discard" if word.first => {
-            Dirt::PREPARED | Dirt::STATE | Dirt::TRANSACTION
-        }
-        // A block of code can change anything but the transaction.
-        "do" | "call" if word.first => Dirt::SESSION,
-        "set" | "reset" | "listen" | "unlisten" | "declare" | "load" if word.first => Dirt::STATE,
-        "temp" | "temporary" | "pg_temp" | "set_config" | "setseed" => Dirt::STATE,
-        text if is_lock(text) => Dirt::LOCKS,
-        text if text.starts_with("dblink") => Dirt::STATE,
-        _ => Dirt::NONE,
-    }
-}
-
-/// Returns whether this function takes a lock of the session. Locks of the transaction
-/// (`pg_advisory_xact_lock`) end with it.
-fn is_lock(word: &str) -> bool {
-    let word = word
-        .strip_prefix("pg_try_")
-        .or_else(|| word.strip_prefix("pg_"));
-    word.is_some_and(|word| word.starts_with("advisory_lock"))
 }

@@ -10,8 +10,10 @@ use sqlx_core::transaction::TransactionManager;
 
 use crate::command::Command;
 use crate::dialect::{Dialect, Statements};
+use crate::dirt::Dirt;
 use crate::error::{Class, lost};
-use crate::scan::{self, Dirt};
+use crate::known;
+use crate::reading::{Effect, Reading};
 use crate::template::Template;
 use crate::writer::Writer;
 
@@ -71,8 +73,10 @@ pub(crate) struct State {
     pub(crate) open: usize,
     /// Whether a transaction is open that SQL text began.
     by_sql: bool,
-    /// Whether it will be open after the running text: if that succeeds, and if it fails.
-    soon: Option<(bool, bool)>,
+    /// Whether only the server knows if such a transaction is open.
+    doubt: bool,
+    /// The running text, if it begins or ends transactions.
+    soon: Option<Reading>,
     /// Whether the running statement was put into a transaction of its own.
     wrapped: bool,
     /// Set by a nested transaction that was dropped while its connection was in use.
@@ -84,6 +88,23 @@ pub(crate) struct State {
 }
 
 pub(crate) type Manages<DB> = <DB as sqlx::Database>::TransactionManager;
+
+/// Writes a method that runs a command, under the name that it has in `Statements`.
+macro_rules! run {
+    ($method:ident -> $output:ty) => {
+        pub(crate) async fn $method(&mut self, mut command: Command<DB>) -> Result<$output, Error> {
+            self.start_command(&mut command).await?;
+            let spare = DB::HEALS.then(|| command.copy());
+            let mut result = DB::$method(&mut self.connection, command).await;
+            if let (Err(error), Some(spare)) = (&result, spare)
+                && self.heals(error).await
+            {
+                result = DB::$method(&mut self.connection, spare).await;
+            }
+            self.complete(result).await
+        }
+    };
+}
 
 impl<DB: Dialect> Session<DB> {
     pub(crate) fn new(
@@ -105,6 +126,7 @@ impl<DB: Dialect> Session<DB> {
                 given_up: false,
                 open: 0,
                 by_sql: false,
+                doubt: false,
                 soon: None,
                 wrapped: false,
                 doomed: Arc::default(),
@@ -135,13 +157,28 @@ impl<DB: Dialect> Session<DB> {
     }
 
     pub(crate) fn is_begun_by_sql(&self) -> bool {
-        self.state.by_sql || self.state.soon.is_some_and(|(well, _)| well)
+        let open = self.state.by_sql;
+        open || self.state.soon.is_some_and(|soon| soon.leaves_open(open))
+    }
+
+    /// Asks the server whether SQL text has begun a transaction, if that is possible.
+    pub(crate) async fn ask_about_sql(&mut self) -> Result<(), Error> {
+        if self.depth() > 0 || !self.is_begun_by_sql() && !self.state.doubt {
+            return Ok(());
+        }
+        self.state.progress = Progress::Running;
+        self.state.soon = None;
+        let asked = DB::is_open(&mut self.connection).await;
+        self.state.by_sql = self.complete(asked).await?;
+        self.state.doubt = false;
+        Ok(())
     }
 
     /// Records that no transaction is open.
     pub(crate) fn forget_transactions(&mut self) {
         self.state.open = 0;
         self.state.by_sql = false;
+        self.state.doubt = false;
         self.state.soon = None;
     }
 
@@ -176,13 +213,13 @@ impl<DB: Dialect> Session<DB> {
         if self.state.given_up || self.depth() < self.state.open {
             return Err(lost("the transaction ended before this statement"));
         }
-        let dirt = DB::scan(sql);
-        self.state.dirt |= dirt;
-        if dirt.has(Dirt::TRANSACTION) && self.depth() == 0 {
-            let well = scan::open_after(sql, self.state.by_sql);
-            // A single statement that fails begins nothing. Of several, the first may have begun.
-            let several = sql.trim_end().trim_end_matches(';').contains(';');
-            self.state.soon = Some((well, self.state.by_sql || well && several));
+        let reading = known::reading(DB::LANGUAGE, sql);
+        self.state.dirt |= reading.dirt;
+        if self.depth() == 0 {
+            self.state.doubt |= self.state.by_sql && reading.doubtful;
+            if reading.dirt.has(Dirt::TRANSACTION) {
+                self.state.soon = Some(reading);
+            }
         }
         self.state.progress = Progress::Running;
         Ok(())
@@ -230,6 +267,7 @@ impl<DB: Dialect> Session<DB> {
             Ok(()) => self.state.progress = Progress::Done,
             Err(_) => self.state.broken = true,
         }
+        self.state.doubt |= self.state.soon.is_some();
         self.state.failed = true;
         settled
     }
@@ -245,9 +283,7 @@ impl<DB: Dialect> Session<DB> {
             result = result.and_then(|value| committed.map(|()| value));
         }
         let class = result.as_ref().err().map(DB::classify);
-        if let Some((well, badly)) = self.state.soon.take() {
-            self.state.by_sql = if class.is_none() { well } else { badly };
-        }
+        self.note_sql(class.is_none());
         self.state.failed |= class.is_some();
         self.state.given_up |= self.depth() > 0 && result.as_ref().is_err_and(DB::gives_up);
         self.state.broken |= class.is_some_and(Class::poisons);
@@ -260,31 +296,35 @@ impl<DB: Dialect> Session<DB> {
         result
     }
 
-    pub(crate) async fn execute(
-        &mut self,
-        mut command: Command<DB>,
-    ) -> Result<DB::QueryResult, Error> {
-        self.start_command(&mut command).await?;
-        let result = DB::execute(&mut self.connection, command).await;
-        self.complete(result).await
+    /// Records what the text that ran says about a transaction.
+    fn note_sql(&mut self, succeeded: bool) {
+        let Some(soon) = self.state.soon.take() else {
+            return;
+        };
+        if succeeded {
+            self.state.by_sql = soon.leaves_open(self.state.by_sql);
+            self.state.doubt |= soon.doubtful;
+        } else {
+            // A single statement that fails begins nothing. Of several, the first may have begun.
+            self.state.by_sql |= soon.effect == Effect::Opens && soon.statements > 1;
+            self.state.doubt |= soon.doubtful || soon.effect != Effect::Keeps;
+        }
     }
 
-    pub(crate) async fn fetch_all(
-        &mut self,
-        mut command: Command<DB>,
-    ) -> Result<Vec<DB::Row>, Error> {
-        self.start_command(&mut command).await?;
-        let result = DB::fetch_all(&mut self.connection, command).await;
-        self.complete(result).await
-    }
+    run!(execute -> DB::QueryResult);
+    run!(fetch_all -> Vec<DB::Row>);
+    run!(fetch_optional -> Option<DB::Row>);
 
-    pub(crate) async fn fetch_optional(
-        &mut self,
-        mut command: Command<DB>,
-    ) -> Result<Option<DB::Row>, Error> {
-        self.start_command(&mut command).await?;
-        let result = DB::fetch_optional(&mut self.connection, command).await;
-        self.complete(result).await
+    /// Lets the driver prepare its statements again, if one was refused because its tables have
+    /// changed. Returns whether the statement can be tried again.
+    pub(crate) async fn heals(&mut self, error: &Error) -> bool {
+        if !DB::is_stale(error) {
+            return false;
+        }
+        let cleared = self.connection.clear_cached_statements().await;
+        self.state.broken |= cleared.is_err_and(|error| DB::classify(&error).poisons());
+        // In a transaction the error has ended it.
+        self.depth() == 0 && !self.is_begun_by_sql() && !self.state.broken
     }
 
     /// Runs statements of this crate, which leave no state behind.

@@ -16,8 +16,9 @@ use crate::build_error::BuildError;
 use crate::builder::Draft;
 use crate::credentials::Credentials;
 use crate::dialect::{Dialect, statements};
+use crate::dirt::Dirt;
 use crate::error::{self, Class, lost};
-use crate::scan::{Dirt, Word, words};
+use crate::lexer::Language;
 use crate::session::Progress;
 use crate::template::Template;
 use crate::transaction::TransactionOptions;
@@ -32,6 +33,7 @@ const STEPS: i32 = 10_000;
 statements!(Sqlite);
 
 impl Dialect for Sqlite {
+    const LANGUAGE: Language = Language::Sqlite;
     const PROBE: &'static str = "SELECT 1";
     const ONE_WRITER: bool = true;
 
@@ -45,22 +47,16 @@ impl Dialect for Sqlite {
         matches!(code, Some(7 | 9 | 10 | 13))
     }
 
-    fn scan(sql: &str) -> Dirt {
-        words(sql, judge_word)
-    }
-
-    /// A read begins with one of the verbs that read, and has no verb that writes.
-    fn is_read(sql: &str) -> bool {
-        let mut reads = true;
-        words(sql, |word| {
-            reads &= match word.text {
-                "select" | "values" | "with" | "explain" => true,
-                "insert" | "update" | "delete" | "replace" => false,
-                _ => !word.first,
-            };
-            Dirt::NONE
-        });
-        reads
+    /// SQLite refuses to change this setting in a transaction, also to the value that it has.
+    async fn is_open(connection: &mut SqliteConnection) -> Result<bool, Error> {
+        let level = sqlx::query_scalar::<_, i64>("PRAGMA synchronous").persistent(false);
+        let level = level.fetch_one(&mut *connection).await?;
+        let again = sqlx::AssertSqlSafe(format!("PRAGMA synchronous = {level}"));
+        match connection.execute(again).await {
+            Ok(_) => Ok(false),
+            Err(Error::Database(_)) => Ok(true),
+            Err(error) => Err(error),
+        }
     }
 
     /// Sets defaults for concurrency that a URL cannot express. A database in memory gets one
@@ -226,18 +222,5 @@ fn judge(error: &(dyn DatabaseError + 'static)) -> Class {
         // I/O, corrupt, cannot open, misuse, no database.
         10 | 11 | 14 | 21 | 26 => Class::Broken,
         _ => Class::Statement,
-    }
-}
-
-fn judge_word(word: Word<'_>) -> Dirt {
-    match word.text {
-        "begin" | "commit" | "end" | "rollback" | "savepoint" | "release" if word.first => {
-            Dirt::TRANSACTION
-        }
-        "pragma" | "attach" | "detach" if word.first => Dirt::STATE,
-        "temp" | "temporary" | "sqlite_temp_schema" | "sqlite_temp_master" | "load_extension" => {
-            Dirt::STATE
-        }
-        _ => Dirt::NONE,
     }
 }

@@ -20,7 +20,8 @@ use crate::dialect::{Dialect, Options, Statements};
 ///
 /// for (reset, left) in [(Reset::IfDirty, 0), (Reset::Never, 1)] {
 ///     let db = Db::sqlite("sqlite::memory:").max_size(1).reset(reset).build()?;
-///     sqlx::query("PRAGMA recursive_triggers = 1").execute(&db).await?;
+///     let set = async || sqlx::query("PRAGMA recursive_triggers = 1").execute(&db).await;
+///     cenote::scope(set()).await?;
 ///     let set: i64 = sqlx::query_scalar("PRAGMA recursive_triggers").fetch_one(&db).await?;
 ///     assert_eq!(set, left);
 /// }

@@ -33,10 +33,8 @@ async fn prepared_statements_of_the_driver_survive_a_reset() {
         .await
         .unwrap();
 
-    sqlx::query("SET work_mem = '2MB'")
-        .execute(&db)
-        .await
-        .unwrap();
+    let change = async { sqlx::query("SET work_mem = '2MB'").execute(&db).await };
+    cenote::scope(change).await.unwrap();
 
     assert_eq!(count(&db, prepared).await, 1);
     let mut lease = db.acquire().await.unwrap();
@@ -72,6 +70,135 @@ async fn after_deallocate_all_the_driver_prepares_its_statements_again() {
         .await
         .unwrap();
     assert_eq!(sum, 817);
+}
+
+#[tokio::test]
+async fn discard_all_as_the_reset_keeps_statements_and_settings_right() {
+    let reset = Reset::Query(String::from("DISCARD ALL"));
+    let db = Db::postgres(world::url()).max_size(1).reset(reset);
+    let db = db.setting("SET work_mem = '4322kB'").build().unwrap();
+    let work_mem = "SELECT count(*) FROM pg_settings WHERE name = 'work_mem' AND setting = '4322'";
+    for _ in 0..3 {
+        let sum: i32 = sqlx::query_scalar("SELECT 817 + $1")
+            .bind(1)
+            .fetch_one(&db)
+            .await
+            .unwrap();
+        assert_eq!(sum, 818);
+        assert_eq!(count(&db, work_mem).await, 1);
+    }
+
+    assert_eq!(db.pool().status().opened, 1, "the connection is kept");
+}
+
+#[tokio::test]
+async fn a_replication_origin_is_forgotten() {
+    let server = world::start(&[]);
+    let create = "SELECT pg_replication_origin_create('cenote'); \
+                  CREATE FUNCTION unseen() RETURNS void LANGUAGE sql AS \
+                  $$ SELECT pg_replication_origin_session_setup('cenote') $$";
+    let is_set_up = "SELECT pg_replication_origin_session_is_setup()::int::bigint";
+    let db = Db::postgres(server.url()).max_size(1).build().unwrap();
+    sqlx::raw_sql(create).execute(&db).await.unwrap();
+
+    for (reset, setup) in [
+        (
+            Reset::IfDirty,
+            "SELECT pg_replication_origin_session_setup('cenote')",
+        ),
+        (Reset::Always, "SELECT unseen()"),
+    ] {
+        let db = Db::postgres(server.url()).max_size(1).reset(reset);
+        let db = db.build().unwrap();
+        let work = async { sqlx::raw_sql(setup).execute(&db).await };
+        cenote::scope(work).await.unwrap();
+
+        assert_eq!(count(&db, is_set_up).await, 0, "{setup}");
+        assert_eq!(db.pool().status().opened, 1);
+    }
+}
+
+#[tokio::test]
+async fn a_user_without_rights_can_use_reset_always() {
+    let admin = one();
+    for sql in [
+        "DROP ROLE IF EXISTS cenote_plain",
+        "CREATE ROLE cenote_plain LOGIN PASSWORD 'p'",
+    ] {
+        sqlx::query(sql).execute(&admin).await.unwrap();
+    }
+    let url = crate::world::as_user(&world::url(), "cenote_plain:p");
+    let db = Db::postgres(url).max_size(1).reset(Reset::Always);
+    let db = db.build().unwrap();
+
+    for _ in 0..3 {
+        assert_eq!(count(&db, "SELECT 1::bigint").await, 1);
+    }
+
+    assert_eq!(db.pool().status().opened, 1);
+}
+
+#[tokio::test]
+async fn a_stale_plan_is_prepared_again_and_tried_once() {
+    use futures_util::TryStreamExt;
+    let (db, other) = (one(), one());
+    let alter = async |column: &str| {
+        let sql = format!(
+            "DROP TABLE IF EXISTS cenote_stale; CREATE TABLE cenote_stale (a int, {column} int); \
+             INSERT INTO cenote_stale VALUES (1, 2)"
+        );
+        let sql = sqlx::AssertSqlSafe(sql);
+        sqlx::raw_sql(sql).execute(&other).await.unwrap();
+    };
+    let select = "SELECT * FROM cenote_stale WHERE a = $1";
+    let migrate = async |columns: &str| {
+        let sql = format!("ALTER TABLE cenote_stale ADD COLUMN {columns} text");
+        sqlx::raw_sql(sqlx::AssertSqlSafe(sql))
+            .execute(&other)
+            .await
+            .unwrap();
+    };
+    alter("b").await;
+    let before = backend(&db).await;
+    sqlx::query(select).bind(1).execute(&db).await.unwrap();
+
+    migrate("c").await;
+    assert_eq!(
+        sqlx::query(select)
+            .bind(1)
+            .fetch_all(&db)
+            .await
+            .unwrap()
+            .len(),
+        1
+    );
+    migrate("d").await;
+    assert!(
+        sqlx::query(select)
+            .bind(1)
+            .fetch_optional(&db)
+            .await
+            .unwrap()
+            .is_some()
+    );
+    migrate("e").await;
+    sqlx::query(select).bind(1).execute(&db).await.unwrap();
+    migrate("f").await;
+    let rows: Vec<_> = sqlx::query(select)
+        .bind(1)
+        .fetch(&db)
+        .try_collect()
+        .await
+        .unwrap();
+    assert_eq!(rows.len(), 1);
+    migrate("g").await;
+    let inside = db.transaction(async || sqlx::query(select).bind(1).execute(&db).await);
+    let error = inside.await.unwrap_err();
+    assert_eq!(error.as_database_error().unwrap().code().unwrap(), "0A000");
+    let again = db.transaction(async || sqlx::query(select).bind(1).execute(&db).await);
+    again.await.unwrap();
+
+    assert_eq!(backend(&db).await, before, "the connection is kept");
 }
 
 #[tokio::test]

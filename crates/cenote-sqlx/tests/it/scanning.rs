@@ -37,6 +37,23 @@ fn usual_statements_leave_no_state() {
     clean::<MySql>(&[
         "INSERT INTO t VALUES ('someone at example')",
         "SELECT @@version",
+        "UPDATE t /* c */ SET a = 1",
+        "UPDATE t -- c\nSET a = 1",
+        "SELECT -- c\nCASE WHEN 1 THEN 2 END",
+        "SELECT /* c */ IF(1, 2, 3)",
+        "SELECT a FROM t -- c\nFOR UPDATE",
+        "SELECT 'x; set y'",
+        "SELECT 'temporary'",
+        "INSERT INTO t VALUES ('me@x.org')",
+        "SELECT /*!40001 SQL_NO_CACHE */ 1",
+        "SET GLOBAL max_connections = 100",
+    ]);
+    clean::<Sqlite>(&[
+        "PRAGMA table_info(t)",
+        "PRAGMA foreign_keys",
+        "PRAGMA user_version = 3",
+        "SELECT temp FROM weather",
+        "INSERT INTO t SELECT temp.a FROM u AS temp",
     ]);
 }
 
@@ -87,6 +104,10 @@ fn changes_of_the_session_are_noticed() {
         "DO $$ BEGIN PERFORM 1; END $$",
         "CALL anything()",
         "LOAD 'auto_explain'",
+        "UPDATE pg_settings SET setting = '7MB' WHERE name = 'work_mem'",
+        r#"SELECT U&"set\005fconfig"('a', 'b', false)"#,
+        "SELECT query_to_xml('SELECT 1', true, true, '')",
+        "SELECT pg_replication_origin_session_setup('a')",
     ];
     says::<Postgres>(Dirt::STATE, &postgres);
     let mysql = [
@@ -97,6 +118,9 @@ fn changes_of_the_session_are_noticed() {
         "CREATE TEMPORARY TABLE t (a int)",
         "/*!40101 SET NAMES utf8 */",
         "HANDLER t OPEN",
+        "BACKUP LOCK t",
+        "GET DIAGNOSTICS @v = NUMBER",
+        "SET GLOBAL sort_buffer_size = 65536, sort_buffer_size = 65536",
         "CALL anything()",
     ];
     says::<MySql>(Dirt::STATE, &mysql);

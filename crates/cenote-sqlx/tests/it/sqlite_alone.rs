@@ -123,6 +123,39 @@ async fn readers_do_not_wait_for_a_writer() {
 }
 
 #[tokio::test]
+async fn no_read_waits_in_the_line_of_writers() {
+    let (builder, _home) = world::builder();
+    let db = builder.max_size(4).build().unwrap();
+    run(&db, "CREATE TABLE t (a INTEGER, updated TEXT)").await;
+    let opened = db.pool().status().opened;
+    let _writing = db.begin().await.unwrap();
+
+    for read in [
+        "SELECT /* hot path */ a FROM t",
+        "-- name: all\nSELECT a FROM t",
+        "SELECT a -- c\nFROM t",
+        "SELECT replace(updated,'a','b') FROM t",
+        "SELECT a FROM t WHERE updated <> 'delete'",
+        "PRAGMA table_info(t)",
+        "PRAGMA journal_mode",
+        "EXPLAIN QUERY PLAN SELECT a FROM t",
+        "EXPLAIN INSERT INTO t (a) VALUES (1)",
+        "WITH x AS (SELECT a FROM t) SELECT * FROM x",
+        "VALUES (1), (2)",
+    ] {
+        let reading = sqlx::query(read).fetch_all(&db);
+        let reading = tokio::time::timeout(Duration::from_secs(2), reading).await;
+        let rows = reading.unwrap_or_else(|_| panic!("{read} waits for the writer"));
+        rows.unwrap_or_else(|error| panic!("{read}: {error}"));
+    }
+
+    assert!(
+        db.pool().status().opened <= opened + 1,
+        "no connection was closed"
+    );
+}
+
+#[tokio::test]
 async fn the_timeout_of_a_writer_names_the_pool_of_writers() {
     let (builder, _home) = world::builder();
     let db = builder

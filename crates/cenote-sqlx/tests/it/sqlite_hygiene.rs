@@ -19,7 +19,7 @@ async fn a_transaction_left_open_is_rolled_back_and_the_connection_is_kept() {
         "BEGIN IMMEDIATE; INSERT INTO t VALUES (1)",
         "SAVEPOINT a; INSERT INTO t VALUES (1)",
     ] {
-        run(&db, leave).await;
+        cenote::scope(run(&db, leave)).await;
         assert_eq!(number(&db, "SELECT count(*) FROM t").await, 0, "{leave}");
     }
     assert_eq!(db.pool().status().opened, 1);
@@ -63,7 +63,7 @@ async fn a_database_in_memory_outlives_its_connections() {
     run(&db, "CREATE TABLE t (a INTEGER)").await;
 
     // The first connection is closed because it was changed, the second because it is invalidated.
-    run(&db, "PRAGMA recursive_triggers = 1").await;
+    cenote::scope(run(&db, "PRAGMA recursive_triggers = 1")).await;
     assert_eq!(number(&db, "SELECT count(*) FROM t").await, 0);
     db.pool().invalidate();
     assert_eq!(number(&db, "SELECT count(*) FROM t").await, 0);

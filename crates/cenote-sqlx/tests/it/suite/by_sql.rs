@@ -76,6 +76,78 @@ async fn a_transaction_inside_one_begun_by_sql_is_refused_and_changes_nothing() 
 }
 
 #[tokio::test]
+async fn a_text_that_only_looks_like_a_begin_begins_nothing() {
+    let rig = Rig::new("imagined").await;
+
+    scope(async {
+        rig.run("SELECT -- the period\n begin FROM (SELECT 1 AS begin) AS p")
+            .await;
+        assert!(!rig.db.in_transaction());
+        let text = rig.sql("SELECT * FROM nowhere; BEGIN");
+        sqlx::raw_sql(text).execute(&rig.db).await.unwrap_err();
+        let work = rig.db.transaction(async || rig.insert(1).await);
+        work.await.unwrap();
+    })
+    .await;
+
+    assert_eq!(rig.ids().await, [1]);
+    rig.assert_clean().await;
+}
+
+#[tokio::test]
+async fn a_begin_behind_comments_and_quotes_is_not_missed() {
+    let rig = Rig::new("missed").await;
+    for begin in [
+        "-- don't forget\nBEGIN",
+        "/* it's */ BEGIN",
+        "SELECT 'it''s'; BEGIN",
+    ] {
+        scope(async {
+            rig.run(begin).await;
+            assert!(rig.db.in_transaction(), "{begin}");
+            rig.insert(1).await.unwrap();
+            let inner = rig.db.transaction(async || rig.insert(2).await);
+            assert!(inner.await.is_err(), "{begin}");
+            rig.run("ROLLBACK").await;
+        })
+        .await;
+        assert_eq!(rig.ids().await, [0_i32; 0], "{begin}");
+    }
+    rig.assert_clean().await;
+}
+
+#[tokio::test]
+async fn a_text_that_would_be_undone_in_silence_is_refused_outside_a_scope() {
+    let rig = Rig::with("alone", |builder| builder.max_size(1)).await;
+    let refused = async |text: &str, fix: &str| {
+        let text = rig.sql(text);
+        let error = sqlx::raw_sql(text).execute(&rig.db).await.unwrap_err();
+        assert!(error.to_string().contains(fix), "{error}");
+        assert_eq!(super::Db::classify(&error), cenote_sqlx::Class::Statement);
+    };
+
+    refused("BEGIN", "`Db::transaction`").await;
+    refused(
+        "BEGIN; INSERT INTO {} (id, amount) VALUES (1, 1)",
+        "`Db::begin`",
+    )
+    .await;
+    refused(world::CHANGE, "`cenote::scope`").await;
+    refused(world::CHANGE, "`Builder::setting`").await;
+
+    assert_eq!(rig.ids().await, [0_i32; 0]);
+    rig.run("BEGIN; INSERT INTO {} (id, amount) VALUES (2, 1); COMMIT")
+        .await;
+    assert_eq!(rig.ids().await, [2]);
+    let mut lease = rig.db.acquire().await.unwrap();
+    let change = sqlx::raw_sql(world::sql(world::CHANGE));
+    change.execute(&mut lease).await.unwrap();
+    drop(lease);
+    rig.run_alone(world::CHANGE).await;
+    rig.assert_clean().await;
+}
+
+#[tokio::test]
 async fn a_transaction_begun_by_a_text_that_fails_can_be_rolled_back() {
     let rig = Rig::with("half_begun", |builder| builder.max_size(1)).await;
 

@@ -11,7 +11,7 @@ async fn a_transaction_begun_by_raw_sql_is_rolled_back_before_the_next_use() {
     for begin in ["BEGIN", "/* by hand */ begin", "-- by hand\nBEGIN"] {
         let text = format!("{begin}; INSERT INTO {{}} (id, amount) VALUES (1, 1)");
 
-        rig.run(&text).await;
+        rig.run_alone(&text).await;
 
         assert_eq!(rig.ids().await, [0_i32; 0], "{begin}");
     }
@@ -35,7 +35,7 @@ async fn a_transaction_left_open_on_the_raw_connection_is_rolled_back() {
 async fn a_failed_transaction_that_was_left_open_is_rolled_back() {
     let rig = Rig::with("failed", |builder| builder.max_size(1)).await;
 
-    rig.run("BEGIN; INSERT INTO {} (id, amount) VALUES (1, 1)")
+    rig.run_alone("BEGIN; INSERT INTO {} (id, amount) VALUES (1, 1)")
         .await;
     let mut lease = rig.db.acquire().await.unwrap();
     sqlx::raw_sql("BEGIN").execute(&mut lease).await.unwrap();
@@ -118,7 +118,7 @@ async fn reset_never_leaves_state_but_no_transaction() {
 
     rig.run(world::CHANGE).await;
     assert_eq!(number(&rig.db, world::CHANGED).await.unwrap(), 1);
-    rig.run("BEGIN; INSERT INTO {} (id, amount) VALUES (1, 1)")
+    rig.run_alone("BEGIN; INSERT INTO {} (id, amount) VALUES (1, 1)")
         .await;
 
     assert_eq!(rig.ids().await, [0_i32; 0]);
@@ -158,7 +158,7 @@ async fn settings_of_the_builder_are_applied_again_after_a_reset() {
     .await;
     assert_eq!(number(&rig.db, world::CHANGED).await.unwrap(), 1);
 
-    rig.run("BEGIN").await;
+    rig.run_alone("BEGIN").await;
     let mut lease = rig.db.acquire().await.unwrap();
     sqlx::query("SELECT 1").execute(&mut *lease).await.unwrap();
     drop(lease);

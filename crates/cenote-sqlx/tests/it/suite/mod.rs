@@ -65,6 +65,11 @@ impl Rig {
             .unwrap();
     }
 
+    /// Runs a text in a scope of its own: outside a scope a text that is undone at once is refused.
+    async fn run_alone(&self, text: &str) {
+        cenote::scope(self.run(text)).await;
+    }
+
     async fn insert(&self, id: i32) -> Result<(), sqlx::Error> {
         self.insert_on(&self.db, id).await
     }

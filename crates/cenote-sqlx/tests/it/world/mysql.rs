@@ -159,6 +159,14 @@ pub(crate) const LEFT: &[(&str, &str)] = &[
         "SELECT CAST(@left_over IS NOT NULL AS SIGNED)",
     ),
     (
+        "GET DIAGNOSTICS @left_over = NUMBER",
+        "SELECT CAST(@left_over IS NOT NULL AS SIGNED)",
+    ),
+    (
+        "SELECT LAST_INSERT_ID(42)",
+        "SELECT CAST(LAST_INSERT_ID() = 42 AS SIGNED)",
+    ),
+    (
         "IF 1 THEN SET @left_over = 1; END IF",
         "SELECT CAST(@left_over IS NOT NULL AS SIGNED)",
     ),

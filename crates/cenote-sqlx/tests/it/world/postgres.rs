@@ -149,6 +149,22 @@ pub(crate) const LEFT: &[(&str, &str)] = &[
         "SELECT count(*) FROM pg_settings WHERE name = 'work_mem' AND setting = '1235'",
     ),
     (
+        "UPDATE pg_settings SET setting = '7168' WHERE name = 'work_mem'",
+        "SELECT count(*) FROM pg_settings WHERE name = 'work_mem' AND setting = '7168'",
+    ),
+    (
+        r#"SELECT U&"set\005fconfig"('work_mem', '1236kB', false)"#,
+        "SELECT count(*) FROM pg_settings WHERE name = 'work_mem' AND setting = '1236'",
+    ),
+    (
+        r#"SELECT U&"set!005fconfig" UESCAPE '!' ('work_mem', '1237kB', false)"#,
+        "SELECT count(*) FROM pg_settings WHERE name = 'work_mem' AND setting = '1237'",
+    ),
+    (
+        "SELECT query_to_xml('SELECT set' || '_config(''work_mem'', ''1238kB'', false)', true, true, '')",
+        "SELECT count(*) FROM pg_settings WHERE name = 'work_mem' AND setting = '1238'",
+    ),
+    (
         "START TRANSACTION READ ONLY",
         "SELECT count(*) FROM pg_settings WHERE name = 'transaction_read_only' AND setting = 'on'",
     ),
