@@ -35,7 +35,7 @@ pub enum BuildError {
     },
     /// sqlx cannot parse the URL.
     Url(Error),
-    /// A `cenote.` parameter of the URL is unknown or has a wrong value.
+    /// A parameter of the URL is unknown or has a wrong value.
     Parameter(String),
     /// A setting of the pool has a wrong value.
     Config(ConfigError),

@@ -331,6 +331,7 @@ impl<DB: Dialect> Builder<DB> {
                 for (name, _) in &parameters {
                     set_by_name(&mut self.draft.config, name, &given);
                 }
+                url::check_parameters(&url, DB::PARAMETERS)?;
                 self.draft.shared = url::has_parameter(&url, "cache=shared");
                 Options::<DB>::from_str(&url).map_err(BuildError::Url)?
             }

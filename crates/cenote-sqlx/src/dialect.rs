@@ -124,6 +124,16 @@ pub trait Dialect:
     #[doc(hidden)]
     const FAILED_COMMIT_ENDS: bool = false;
 
+    /// The parameters of a URL that the driver knows. Empty if the driver refuses others itself.
+    #[doc(hidden)]
+    const PARAMETERS: &'static [&'static str] = &[];
+
+    /// Adds to the error of an open what the caller can do about it.
+    #[doc(hidden)]
+    fn explain(error: Error) -> Error {
+        error
+    }
+
     /// Completes the options, and refuses settings that the database cannot have.
     #[doc(hidden)]
     fn template(options: Options<Self>, draft: &mut Draft) -> Result<Options<Self>, BuildError>;

@@ -16,6 +16,7 @@ use sqlx::Error;
 ///
 /// assert!(Class::Conflict.is_retryable() && !Class::Conflict.poisons());
 /// assert!(!Class::Broken.is_retryable() && Class::Broken.poisons());
+/// assert!(!Class::Denied.is_retryable());
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -29,6 +30,9 @@ pub enum Class {
     /// The server accepts no connection now (too many connections, starting up), or the pool has
     /// none to lend. Worth another try later.
     Refused,
+    /// The server or the file does not accept this client: a wrong password, an unknown user or
+    /// database, a missing file. A retry would fail again, and can lock an account.
+    Denied,
     /// The connection is lost or cannot be trusted (I/O, protocol, shutdown). It is closed. The
     /// statement may or may not have taken effect.
     Broken,
@@ -54,7 +58,13 @@ pub(crate) fn classify(
 ) -> Class {
     match error {
         Error::Database(error) => judge(&**error),
-        _ if pool_error(error).is_some() => Class::Refused,
+        _ if pool_error(error).is_some() => {
+            let cause = pool_error(error).and_then(cause);
+            match cause.and_then(Error::as_database_error).map(judge) {
+                Some(Class::Denied) => Class::Denied,
+                _ => Class::Refused,
+            }
+        }
         Error::Io(_)
         | Error::Tls(_)
         | Error::Protocol(_)
@@ -126,6 +136,18 @@ pub fn is_timeout(error: &Error) -> bool {
     let timed_out = pool_error(error)
         .is_some_and(|error| matches!(error, BindError::Acquire(AcquireError::TimedOut(_))));
     timed_out || matches!(error, Error::PoolTimedOut)
+}
+
+/// Returns the error of the driver that an error of the pool is about.
+pub(crate) fn cause(error: &BindError<Error>) -> Option<&Error> {
+    let mut next = error.source();
+    while let Some(error) = next {
+        if let Some(error) = error.downcast_ref() {
+            return Some(error);
+        }
+        next = error.source();
+    }
+    None
 }
 
 pub(crate) fn from_bind(error: BindError<Error>) -> Error {

@@ -16,6 +16,7 @@ use crate::lexer::Language;
 use crate::session::Progress;
 use crate::template::Template;
 use crate::transaction::TransactionOptions;
+use crate::url;
 
 /// Errors: the server has no such variable, and a transaction is open.
 const UNKNOWN_VARIABLE: u16 = 1193;
@@ -56,11 +57,31 @@ impl Dialect for MySql {
         }
     }
 
+    const PARAMETERS: &'static [&'static str] = &[
+        "charset",
+        "collation",
+        "socket",
+        "ssl-ca",
+        "ssl-cert",
+        "ssl-key",
+        "ssl-mode",
+        "sslca",
+        "sslcert",
+        "sslkey",
+        "sslmode",
+        "statement-cache-capacity",
+        "time-zone",
+        "timezone",
+    ];
+
     fn template(
         options: MySqlConnectOptions,
         _: &mut Draft,
     ) -> Result<MySqlConnectOptions, BuildError> {
-        Ok(options)
+        Ok(match url::bare_host(options.get_host()) {
+            Some(host) => options.host(&host),
+            None => options,
+        })
     }
 
     fn with_credentials(
@@ -137,6 +158,8 @@ fn judge(error: &(dyn DatabaseError + 'static)) -> Class {
         Some(1205 | 1213 | 1020) => Class::Conflict,
         // Too many connections, in total or of one user.
         Some(1040 | 1203 | 1226) => Class::Refused,
+        // Access denied (to the server, to the database), unknown database, host not allowed.
+        Some(1044 | 1045 | 1049 | 1130 | 1698) => Class::Denied,
         // Shutdown, killed, packets out of order or unreadable, idle for too long, connection lost.
         Some(1053 | 1077 | 1079 | 1153..=1161 | 1184 | 1927 | 2006 | 2013 | 4031) | None => {
             Class::Broken

@@ -16,6 +16,7 @@ use crate::lexer::Language;
 use crate::session::Progress;
 use crate::template::Template;
 use crate::transaction::TransactionOptions;
+use crate::url;
 
 macro_rules! reset {
     ($more:literal) => {
@@ -76,10 +77,46 @@ impl Dialect for Postgres {
         }
     }
 
+    const PARAMETERS: &'static [&'static str] = &[
+        "application_name",
+        "dbname",
+        "host",
+        "hostaddr",
+        "options",
+        "password",
+        "port",
+        "ssl-ca",
+        "ssl-cert",
+        "ssl-key",
+        "ssl-mode",
+        "ssl-root-cert",
+        "sslcert",
+        "sslkey",
+        "sslmode",
+        "sslrootcert",
+        "statement-cache-capacity",
+        "user",
+    ];
+
+    /// A proxy that lends server connections refuses a parameter that it cannot keep.
+    fn explain(error: Error) -> Error {
+        let refused = error.as_database_error();
+        if refused.is_some_and(|error| error.message().contains("extra_float_digits")) {
+            return Error::Configuration(Box::from(format!(
+                "{error}: behind a proxy like PgBouncer call `behind_transaction_pooler()` on the builder"
+            )));
+        }
+        error
+    }
+
     fn template(
         options: PgConnectOptions,
         draft: &mut Draft,
     ) -> Result<PgConnectOptions, BuildError> {
+        let options = match url::bare_host(options.get_host()) {
+            Some(host) => options.host(&host),
+            None => options,
+        };
         if draft.pooled {
             // PgBouncer refuses a connection that sets this, unless it is configured otherwise.
             return Ok(options.extra_float_digits(None));
@@ -226,6 +263,8 @@ fn judge(error: &(dyn DatabaseError + 'static)) -> Class {
         "40001" | "40P01" | "55P03" => Class::Conflict,
         // Too many connections, starting up.
         "53300" | "57P03" => Class::Refused,
+        // Wrong password, not allowed to connect, unknown database.
+        "28P01" | "28000" | "3D000" => Class::Denied,
         // Shutdown, crash, dropped database, idle timeouts.
         "57P01" | "57P02" | "57P04" | "57P05" | "25P03" | "25P04" => Class::Broken,
         // Connection exceptions and protocol violations.

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use futures_core::future::BoxFuture;
@@ -17,11 +17,12 @@ use crate::builder::Draft;
 use crate::credentials::Credentials;
 use crate::dialect::{Dialect, statements};
 use crate::dirt::Dirt;
-use crate::error::{self, Class, lost};
+use crate::error::{self, Class, lost, pool_error};
 use crate::lexer::Language;
 use crate::session::Progress;
 use crate::template::Template;
 use crate::transaction::TransactionOptions;
+use crate::url;
 
 /// How long a statement waits for a writer in another process.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
@@ -38,7 +39,12 @@ impl Dialect for Sqlite {
     const ONE_WRITER: bool = true;
 
     fn classify(error: &Error) -> Class {
-        error::classify(error, judge)
+        let opening = pool_error(error).and_then(error::cause);
+        match opening.and_then(Error::as_database_error).map(kind_of) {
+            // No permission, cannot open, not authorized, no database.
+            Some(3 | 14 | 23 | 26) => Class::Denied,
+            _ => error::classify(error, judge),
+        }
     }
 
     /// These may roll the whole transaction back: out of memory, interrupted, I/O, disk full.
@@ -65,6 +71,11 @@ impl Dialect for Sqlite {
         options: SqliteConnectOptions,
         draft: &mut Draft,
     ) -> Result<SqliteConnectOptions, BuildError> {
+        if is_memdb(&options) {
+            return Err(BuildError::Parameter(String::from(
+                "`vfs=memdb`: the database would be lost with its connection, use `sqlite::memory:`",
+            )));
+        }
         if is_in_memory(&options) {
             return in_memory(options, draft);
         }
@@ -177,36 +188,48 @@ fn identity(name: &Path) -> Option<Identity> {
 /// Returns whether the database is in memory. Only `Debug` of the options shows it: their URL does
 /// not, and making it can panic.
 fn is_in_memory(options: &SqliteConnectOptions) -> bool {
+    let name = options.get_filename().to_string_lossy();
+    let by_name = match name.strip_prefix("file:") {
+        Some(uri) => uri.starts_with(":memory:") || url::has_parameter(uri, "mode=memory"),
+        // A database without a name is a file that is removed with its connection.
+        None => matches!(&*name, "" | ":memory:"),
+    };
+    by_name || format!("{options:?}").contains("in_memory: true")
+}
+
+/// Returns whether this VFS has the database in memory, which neither a name nor an option shows.
+fn is_memdb(options: &SqliteConnectOptions) -> bool {
     let shown = format!("{options:?}");
-    shown.contains("in_memory: true") || options.get_filename() == Path::new(":memory:")
+    shown.contains(r#"vfs: Some("memdb")"#) || shown.contains("vfs=memdb")
 }
 
 /// Checks and completes the options of a database in memory, which is lost with its last
-/// connection. A shared one is kept alive by one more connection.
+/// connection. One more connection keeps it alive, so it is always shared. One that need not be
+/// shared with others gets a name of its own.
 fn in_memory(
     mut options: SqliteConnectOptions,
     draft: &mut Draft,
 ) -> Result<SqliteConnectOptions, BuildError> {
-    let shares = format!("{options:?}").contains("shared_cache: true");
+    static LAST: AtomicU64 = AtomicU64::new(0);
+    let name = options.get_filename().to_string_lossy().into_owned();
+    let shares = format!("{options:?}").contains("shared_cache: true")
+        || url::has_parameter(&name, "cache=shared");
     let asked = shares && (draft.shared || !draft.from_url);
     if draft.config.max_size > 1 && !asked {
         return Err(BuildError::InMemory {
             max_size: draft.config.max_size,
         });
     }
-    let name = options.get_filename().to_string_lossy().into_owned();
-    let named = name.starts_with("file:");
-    if asked && !named {
-        // SQLite shares only a database with such a name. With another name each connection would
-        // have a database of its own.
+    // SQLite shares only a database with such a name. With another name each connection would have
+    // a database of its own.
+    if !asked {
+        let number = LAST.fetch_add(1, Ordering::Relaxed);
+        options = options.filename(format!("file:cenote-in-memory-{number}"));
+    } else if !name.starts_with("file:") {
         options = options.filename(format!("file:{name}"));
     }
-    draft.fleeting = asked || shares && named;
-    if !draft.fleeting {
-        draft.config.idle_timeout = None;
-        draft.config.max_lifetime = None;
-    }
-    Ok(options)
+    draft.fleeting = true;
+    Ok(options.in_memory(true).shared_cache(true))
 }
 
 /// Returns the primary code of an error: the low byte of its extended code.

@@ -68,12 +68,14 @@ impl<DB: Dialect> Template<DB> {
     /// Opens a connection.
     pub(crate) async fn connect(&self) -> Result<DB::Connection, Error> {
         let Some(ask) = &self.credentials else {
-            return DB::Connection::connect_with(&self.options).await;
+            let connected = DB::Connection::connect_with(&self.options).await;
+            return connected.map_err(DB::explain);
         };
         let credentials = ask().await.map_err(Error::Configuration)?;
         let options = DB::with_credentials(self.options.clone(), &credentials)
             .expect("the builder refuses credentials for a database without users");
-        DB::Connection::connect_with(&options).await
+        let connected = DB::Connection::connect_with(&options).await;
+        connected.map_err(DB::explain)
     }
 
     /// Opens the anchor, if the database needs one and has none yet.

@@ -53,6 +53,32 @@ pub(crate) fn split(url: &str) -> (String, Vec<(String, String)>) {
     (rest, ours)
 }
 
+/// Refuses a parameter that the driver would ignore. `known` is empty if the driver refuses it
+/// itself.
+pub(crate) fn check_parameters(url: &str, known: &[&str]) -> Result<(), BuildError> {
+    let query = url.split_once('?').map_or("", |(_, query)| query);
+    let query = query.split_once('#').map_or(query, |(query, _)| query);
+    for pair in query.split('&').filter(|pair| !pair.is_empty()) {
+        let name = decode(pair.split_once('=').map_or(pair, |(name, _)| name));
+        // `options[name]=value` sets a parameter of the server.
+        let plain = name.split_once('[').map_or(&*name, |(plain, _)| plain);
+        if !known.is_empty() && !known.contains(&plain) {
+            return Err(BuildError::Parameter(format!(
+                "the driver does not know `{name}`, it knows `{}`",
+                known.join("`, `")
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Returns an IPv6 address without the brackets that it has in a URL, which name lookup does not
+/// accept.
+pub(crate) fn bare_host(host: &str) -> Option<String> {
+    let host = host.strip_prefix('[')?.strip_suffix(']')?;
+    Some(host.to_owned())
+}
+
 /// Returns whether the URL has this parameter.
 pub(crate) fn has_parameter(url: &str, parameter: &str) -> bool {
     let query = url.split_once('?').map_or("", |(_, query)| query);

@@ -80,6 +80,63 @@ fn a_wrong_setting_in_the_url_is_refused_by_name() {
 }
 
 #[test]
+fn a_misspelled_parameter_of_the_driver_is_refused_by_name() {
+    for (built, name) in [
+        (
+            Db::postgres("postgres://h/d?sslmod=require").build().err(),
+            "sslmod",
+        ),
+        (
+            Db::postgres("postgres://h/d?CENOTE.max_size=5")
+                .build()
+                .err(),
+            "CENOTE.max_size",
+        ),
+        (
+            Db::postgres("postgres://h/d?cenote%2Emax_size=3")
+                .build()
+                .err(),
+            "cenote.max_size",
+        ),
+        (Db::mysql("mysql://h/d?useSSL=true").build().err(), "useSSL"),
+        (Db::sqlite("sqlite://d?mod=rw").build().err(), "mod"),
+    ] {
+        let error = built.expect(name).to_string();
+        assert!(error.contains(&format!("`{name}`")), "{error}");
+    }
+    let known = "postgres://h/d?sslmode=disable&options[search_path]=a&application_name=b";
+    assert!(Db::postgres(known).build().is_ok());
+    assert!(
+        Db::mysql("mysql://h/d?ssl-mode=disabled&charset=utf8mb4")
+            .build()
+            .is_ok()
+    );
+}
+
+#[tokio::test]
+async fn a_host_can_be_an_ipv6_address() {
+    let addresses = ("listen_addresses", "127.0.0.1,::1");
+    let postgres = cenote_servers::postgres::start_with(&[addresses]).unwrap();
+    let mysql = cenote_servers::mariadb::start_with(&[("bind-address", "::")]).unwrap();
+    let six = |url: &str| {
+        url.replace("127.0.0.1", "[::1]")
+            .replace("localhost", "[::1]")
+    };
+
+    let db = Db::postgres(six(postgres.url()))
+        .max_size(1)
+        .build()
+        .unwrap();
+    let address: String = sqlx::query_scalar("SELECT host(inet_server_addr())")
+        .fetch_one(&db)
+        .await
+        .unwrap();
+    assert_eq!(address, "::1");
+    let db = Db::mysql(six(mysql.url())).max_size(1).build().unwrap();
+    sqlx::query("SELECT 1").execute(&db).await.unwrap();
+}
+
+#[test]
 fn a_name_is_any_string_and_numbers_can_be_set_back_to_off() {
     let by_str = Db::sqlite("sqlite://x").name("by str").max_uses(5);
     let by_str = by_str.max_uses(None).max_waiters(3).build().unwrap();

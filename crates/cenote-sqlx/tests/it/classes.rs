@@ -61,9 +61,42 @@ async fn a_wrong_password_or_port_is_an_error_with_its_cause() {
         .execute(&stranger)
         .await
         .unwrap_err();
+    assert_eq!(Db::<MySql>::classify(&error), Class::Denied, "{error}");
     let shown = format!("{error} {error:?}");
     assert!(shown.contains("Access denied"), "{shown}");
     assert!(!shown.contains("secret-word"), "{shown}");
+}
+
+#[tokio::test]
+async fn an_unknown_user_or_database_is_denied_and_not_worth_a_retry() {
+    let known = world::postgres::builder().0.max_size(1).build().unwrap();
+    for sql in [
+        "DROP ROLE IF EXISTS cenote_no_login",
+        "CREATE ROLE cenote_no_login PASSWORD 'p'",
+    ] {
+        sqlx::query(sql).execute(&known).await.unwrap();
+    }
+    let url = world::postgres::url();
+    for url in [
+        world::as_user(&url, "cenote_nobody:secret-word"),
+        world::as_user(&url, "cenote_no_login:p"),
+        world::with_parameter(&url, "dbname=cenote_no_such"),
+    ] {
+        let denied = Db::postgres(url).build().unwrap();
+        let error = denied.acquire().await.unwrap_err();
+        assert_eq!(Db::<Postgres>::classify(&error), Class::Denied, "{error}");
+        assert!(!Db::<Postgres>::classify(&error).is_retryable());
+    }
+
+    let url = world::mysql::url();
+    let (server, _) = url.rsplit_once('/').unwrap();
+    let denied = Db::mysql(format!("{server}/cenote_no_such"));
+    let error = denied.build().unwrap().acquire().await.unwrap_err();
+    assert_eq!(Db::<MySql>::classify(&error), Class::Denied, "{error}");
+
+    let denied = Db::sqlite("sqlite://not/there.db").build().unwrap();
+    let error = denied.acquire().await.unwrap_err();
+    assert_eq!(Db::<Sqlite>::classify(&error), Class::Denied, "{error}");
 }
 
 #[tokio::test]

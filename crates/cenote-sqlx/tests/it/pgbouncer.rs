@@ -84,6 +84,20 @@ async fn many_clients_share_two_server_connections_without_mixing_statements_up(
 }
 
 #[tokio::test]
+async fn without_being_told_of_the_bouncer_the_error_names_the_setting() {
+    // As a bouncer is by default.
+    let settings = [("ignore_startup_parameters", "")];
+    let bouncer = pgbouncer::start_with(world::server(), &settings);
+    let bouncer = bouncer.unwrap_or_else(|error| panic!("{error}"));
+    let db = Db::postgres(bouncer.url()).build().unwrap();
+
+    let error = db.acquire().await.unwrap_err().to_string();
+
+    assert!(error.contains("extra_float_digits"), "{error}");
+    assert!(error.contains("`behind_transaction_pooler()`"), "{error}");
+}
+
+#[tokio::test]
 async fn an_error_behind_a_bouncer_leaves_no_transaction_open() {
     let (_bouncer, db) = bounced();
 

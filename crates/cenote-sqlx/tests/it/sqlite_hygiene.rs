@@ -76,6 +76,47 @@ async fn a_database_in_memory_outlives_its_connections() {
 }
 
 #[tokio::test]
+async fn a_database_in_memory_lives_as_long_as_its_handle_however_it_is_spelled() {
+    let own = SqliteConnectOptions::new;
+    let builders = [
+        Db::sqlite("sqlite://x?mode=memory"),
+        Db::sqlite("sqlite://x?mode=memory&cache=private"),
+        Db::sqlite("sqlite::memory:"),
+        Db::sqlite("sqlite://:memory:"),
+        Db::sqlite("sqlite:"),
+        Db::sqlite(":memory:"),
+        Db::with_options(own()),
+        Db::with_options(own().in_memory(true)),
+        Db::with_options(own().filename(":memory:")),
+        Db::with_options(own().filename("file::memory:")),
+        Db::with_options(own().filename("file:x?mode=memory")),
+        Db::with_options(own().filename("file:y?mode=memory&cache=shared")),
+        Db::with_options("sqlite::memory:".parse().unwrap()),
+    ];
+    for (nth, builder) in builders.into_iter().enumerate() {
+        let db = builder.max_size(1).build().unwrap();
+        run(&db, "CREATE TABLE t (a INTEGER)").await;
+        cenote::scope(run(&db, "PRAGMA recursive_triggers = 1")).await;
+        run(&db, "INSERT INTO t VALUES (1)").await;
+        drop(db.acquire().await.unwrap().lock_handle().await.unwrap());
+        db.pool().invalidate();
+        assert_eq!(number(&db, "SELECT count(*) FROM t").await, 1, "{nth}");
+        assert!(db.pool().status().opened >= 3, "{nth}");
+        let crowd = db.pool().config().max_size;
+        assert_eq!(crowd, 1);
+    }
+
+    for refused in [
+        Db::sqlite("sqlite:"),
+        Db::with_options(own().filename("file:x?mode=memory")),
+        Db::with_options(own().vfs("memdb")).max_size(1),
+    ] {
+        let error = refused.build().unwrap_err().to_string();
+        assert!(error.contains("sqlite::memory:"), "{error}");
+    }
+}
+
+#[tokio::test]
 async fn a_shared_database_in_memory_is_the_same_for_all_connections() {
     let options = |name: &str| {
         let options = SqliteConnectOptions::new().filename(name);

@@ -119,7 +119,9 @@ async fn a_wrong_password_is_an_error_at_once_and_is_tried_once_per_caller() {
     let errors = join_all((0..10).map(|_| by(ACQUIRE, trial.db.acquire()))).await;
 
     for error in errors {
-        let text = error.unwrap_err().to_string();
+        let error = error.unwrap_err();
+        assert_eq!(Db::classify(&error), Class::Denied, "{error}");
+        let text = error.to_string();
         assert!(text.contains("guest") && !text.contains("wrong"), "{text}");
         let causes = ["password authentication failed", "Access denied"];
         assert!(causes.iter().any(|cause| text.contains(cause)), "{text}");
