@@ -1,15 +1,26 @@
-//! The attribute `transactional`, which cenote-sqlx exports with its feature `macros`.
+//! The attributes `transactional` and `test`, which cenote-sqlx exports with its feature `macros`.
 
 mod args;
 mod expand;
 mod function;
+mod test;
 
 use proc_macro::TokenStream;
 
 /// Runs an `async fn` in a transaction. The documentation is in cenote-sqlx, which exports it.
 #[proc_macro_attribute]
 pub fn transactional(args: TokenStream, item: TokenStream) -> TokenStream {
-    match expand::expand(args.into(), item.clone().into()) {
+    or_error(expand::expand(args.into(), item.clone().into()), item)
+}
+
+/// Gives an `async fn` a database for a test. The documentation is in cenote-sqlx, which exports it.
+#[proc_macro_attribute]
+pub fn test(args: TokenStream, item: TokenStream) -> TokenStream {
+    or_error(test::expand(args.into(), item.clone().into()), item)
+}
+
+fn or_error(expanded: syn::Result<proc_macro2::TokenStream>, item: TokenStream) -> TokenStream {
+    match expanded {
         Ok(function) => function.into(),
         Err(error) => {
             // The function stays, so that the compiler does not also report its callers.

@@ -17,6 +17,7 @@ use crate::credentials::Credentials;
 use crate::db::Db;
 use crate::dialect::{Dialect, Options};
 use crate::manager::Sql;
+use crate::sandbox::Key;
 use crate::template::{AskCredentials, Reset, Template};
 use crate::url;
 use crate::writer::Writer;
@@ -80,6 +81,7 @@ pub struct Builder<DB: Dialect> {
     settings: Vec<String>,
     reset: Reset,
     cancel: bool,
+    sandbox: Option<Key>,
 }
 
 enum Source<DB: Dialect> {
@@ -177,7 +179,13 @@ impl<DB: Dialect> Builder<DB> {
             settings: Vec::new(),
             reset: Reset::default(),
             cancel: true,
+            sandbox: None,
         }
+    }
+
+    pub(crate) fn sandboxed(mut self, key: Key) -> Self {
+        self.sandbox = Some(key);
+        self
     }
 
     /// Sets [`Config::name`].
@@ -342,6 +350,7 @@ impl<DB: Dialect> Builder<DB> {
             DB::with_credentials(options.clone(), &none).ok_or(BuildError::NoCredentials)?;
         }
         let config = self.draft.config.clone();
+        let writers_queue = DB::ONE_WRITER && self.sandbox.is_none();
         let template = Arc::new(Template {
             options,
             credentials: self.credentials,
@@ -351,6 +360,7 @@ impl<DB: Dialect> Builder<DB> {
             pooled: self.draft.pooled,
             canceller: Mutex::new(None),
             anchor: self.draft.fleeting.then(Mutex::default),
+            sandbox: self.sandbox,
         });
         let builder = Pool::builder(Sql { template }).config(config);
         let builder = match self.customize {
@@ -358,7 +368,7 @@ impl<DB: Dialect> Builder<DB> {
             None => builder,
         };
         let pool = builder.build().map_err(BuildError::Config)?;
-        let writers = DB::ONE_WRITER.then(|| {
+        let writers = writers_queue.then(|| {
             let writers = Pool::builder(Writer).name(format!("{} (writer)", pool.name()));
             // Every writer brings the deadline of its whole call.
             let writers = writers.max_size(1).acquire_timeout(None);

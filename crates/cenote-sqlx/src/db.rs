@@ -3,6 +3,7 @@
 use std::fmt;
 use std::future::Future;
 use std::panic::Location;
+use std::sync::Arc;
 use std::time::Duration;
 
 use cenote::scope::{BindError, Scope};
@@ -18,6 +19,7 @@ use crate::lease::Lease;
 use crate::manager::Sql;
 use crate::reading::Access;
 use crate::refusal;
+use crate::sandbox::Sandbox;
 use crate::transaction::TransactionOptions;
 use crate::writer::{Turn, Writer};
 
@@ -44,6 +46,7 @@ use crate::writer::{Turn, Writer};
 pub struct Db<DB: Dialect> {
     pool: Pool<Sql<DB>>,
     writers: Option<Pool<Writer>>,
+    pub(crate) sandbox: Option<Arc<Sandbox<DB>>>,
 }
 
 #[cfg(feature = "postgres")]
@@ -114,7 +117,11 @@ impl Db<sqlx::Sqlite> {
 
 impl<DB: Dialect> Db<DB> {
     pub(crate) fn new(pool: Pool<Sql<DB>>, writers: Option<Pool<Writer>>) -> Self {
-        Self { pool, writers }
+        Self {
+            pool,
+            writers,
+            sandbox: None,
+        }
     }
 
     /// Builds a handle of the database `DB` from a URL, in generic code.
@@ -239,8 +246,7 @@ impl<DB: Dialect> Db<DB> {
     /// Dropping this future gives up its place in the queue.
     #[track_caller]
     pub fn acquire(&self) -> impl Future<Output = Result<Lease<DB>, Error>> + Send {
-        let binding = self.pool.bind();
-        async move { binding.await.map(Lease::new).map_err(from_bind) }
+        self.bind(Location::caller(), Turn::default())
     }
 
     /// Returns what `error` means for its connection and for the caller.
@@ -279,7 +285,9 @@ impl<DB: Dialect> Db<DB> {
     /// Acquires a connection for one statement.
     pub(crate) async fn acquire_to(&self, sql: &str) -> Result<Lease<DB>, Error> {
         let reading = known::reading(DB::LANGUAGE, sql);
-        refusal::outside_a_scope(&reading, &self.pool.manager().template.reset, sql)?;
+        if self.sandbox.is_none() {
+            refusal::outside_a_scope(&reading, &self.pool.manager().template.reset, sql)?;
+        }
         let turn = match self.writers.is_some() && reading.access == Access::Writes {
             true => self.turn_to_write(sql).await?,
             false => Turn::default(),
@@ -311,8 +319,12 @@ impl<DB: Dialect> Db<DB> {
 
     /// Acquires a connection within the deadline of the whole call.
     async fn bind(&self, site: &'static Location<'static>, turn: Turn) -> Result<Lease<DB>, Error> {
-        let bound = self.pool.bind_at(site, turn.deadline).await;
-        let mut bound = bound.map_err(from_bind)?;
+        let binding = self.pool.bind_at(site, turn.deadline);
+        let bound = match &self.sandbox {
+            Some(sandbox) => sandbox.bind(binding).await,
+            None => binding.await.map_err(from_bind),
+        };
+        let mut bound = bound?;
         bound.state.writer = turn.writer.or_else(|| bound.state.writer.take());
         Ok(Lease::new(bound))
     }
@@ -323,6 +335,7 @@ impl<DB: Dialect> Clone for Db<DB> {
         Self {
             pool: self.pool.clone(),
             writers: self.writers.clone(),
+            sandbox: self.sandbox.clone(),
         }
     }
 }

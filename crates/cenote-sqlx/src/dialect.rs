@@ -15,6 +15,7 @@ use crate::dirt::Dirt;
 use crate::error::Class;
 use crate::known;
 use crate::lexer::Language;
+use crate::sandbox::dialects::Sandboxed;
 use crate::session::Progress;
 use crate::template::Template;
 use crate::transaction::TransactionOptions;
@@ -71,7 +72,7 @@ pub type Step<DB> = Either<<DB as Database>::QueryResult, <DB as Database>::Row>
 /// # #[cfg(not(feature = "sqlite"))] fn main() {}
 /// ```
 pub trait Dialect:
-    Database<Connection: Sync, Arguments: Clone> + HasStatementCache + Sync + Statements
+    Database<Connection: Sync, Arguments: Clone> + HasStatementCache + Sync + Statements + Sandboxed
 {
     /// A statement without effect. It fails in a transaction that has failed.
     #[doc(hidden)]

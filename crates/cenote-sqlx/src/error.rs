@@ -8,6 +8,8 @@ use cenote::AcquireError;
 use cenote::scope::BindError;
 use sqlx::Error;
 
+use crate::sandbox::WAY_OUT;
+
 /// What an error means for its connection and for the caller. See
 /// [`Db::classify`](crate::Db::classify).
 ///
@@ -150,7 +152,17 @@ pub(crate) fn cause(error: &BindError<Error>) -> Option<&Error> {
     None
 }
 
+/// As [`from_bind`], for a handle with one connection.
+pub(crate) fn from_bind_in_sandbox(error: BindError<Error>) -> Error {
+    let in_use = matches!(error, BindError::InUse { .. });
+    wrap(error, in_use.then_some(WAY_OUT))
+}
+
 pub(crate) fn from_bind(error: BindError<Error>) -> Error {
+    wrap(error, None)
+}
+
+fn wrap(error: BindError<Error>, way_out: Option<&'static str>) -> Error {
     let kind = match &error {
         BindError::Acquire(AcquireError::Closed { .. }) => return Error::PoolClosed,
         BindError::Acquire(AcquireError::TimedOut(_)) | BindError::InUse { .. } => {
@@ -159,17 +171,21 @@ pub(crate) fn from_bind(error: BindError<Error>) -> Error {
         BindError::Acquire(AcquireError::Open { .. }) => io::ErrorKind::ConnectionRefused,
         _ => io::ErrorKind::WouldBlock,
     };
-    Error::Io(io::Error::new(kind, PoolError(error)))
+    Error::Io(io::Error::new(kind, PoolError(error, way_out)))
 }
 
 /// An error of the pool inside an `io::Error`. Its text names all causes, because sqlx shows only
 /// the text.
 #[derive(Debug)]
-struct PoolError(BindError<Error>);
+struct PoolError(BindError<Error>, Option<&'static str>);
 
 impl fmt::Display for PoolError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
+        self.0.fmt(f)?;
+        match self.1 {
+            Some(way_out) => write!(f, "; a sandbox has one connection: {way_out}"),
+            None => Ok(()),
+        }
     }
 }
 

@@ -38,6 +38,7 @@ mod postgres;
 mod reading;
 mod refusal;
 mod retry;
+mod sandbox;
 mod session;
 #[cfg(feature = "sqlite")]
 mod sqlite;
@@ -59,11 +60,20 @@ pub use error::{Class, is_timeout, pool_error};
 pub use lease::Lease;
 pub use manager::Sql;
 pub use retry::Retry;
+#[cfg(feature = "macros")]
+pub use sandbox::runner::test;
 pub use session::Session;
 pub use template::Reset;
 pub use transaction::{Isolation, Transaction, TransactionOptions};
 #[cfg(feature = "macros")]
 pub use transactional::{Outcome, Reply, transactional};
+
+/// Items that the expansion of [`test`] uses. Not part of the public API.
+#[cfg(feature = "macros")]
+#[doc(hidden)]
+pub mod __test {
+    pub use crate::sandbox::runner::{Plan, run};
+}
 
 /// Items that the expansion of [`transactional`] uses. Not part of the public API.
 #[cfg(feature = "macros")]

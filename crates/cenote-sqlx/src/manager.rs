@@ -10,6 +10,7 @@ use sqlx_core::transaction::TransactionManager;
 use crate::dialect::Dialect;
 use crate::dirt::Dirt;
 use crate::error::lost;
+use crate::sandbox;
 use crate::session::{Progress, Session};
 use crate::template::{Reset, Template};
 
@@ -36,6 +37,9 @@ impl<DB: Dialect> Manager for Sql<DB> {
     type Error = Error;
 
     async fn open(&self) -> Result<Session<DB>, Error> {
+        if let Some(key) = &self.template.sandbox {
+            return sandbox::open(&self.template, key).await;
+        }
         self.template.drop_anchor().await?;
         let mut connection = self.template.connect().await?;
         self.template.apply_settings(&mut connection).await?;
@@ -51,8 +55,9 @@ impl<DB: Dialect> Manager for Sql<DB> {
         Ok(())
     }
 
-    fn is_broken(&self, session: &mut Session<DB>, _: LeaseEnd) -> bool {
-        session.state.broken
+    fn is_broken(&self, session: &mut Session<DB>, end: LeaseEnd) -> bool {
+        // A sandbox that has ended is over. Its close rolls it back.
+        session.state.broken || session.state.floor > 0 && end != LeaseEnd::Idle
     }
 
     fn needs_cleaning(&self, session: &mut Session<DB>) -> bool {
@@ -96,6 +101,9 @@ impl<DB: Dialect> Manager for Sql<DB> {
 
     async fn close(&self, mut session: Session<DB>) -> Result<(), Error> {
         let state = &session.state;
+        if let Some(key) = self.template.sandbox.as_ref().filter(|_| !state.broken) {
+            return sandbox::go_home(self, key, session).await;
+        }
         if state.progress == Progress::Running && !state.broken && !state.unclean {
             // The server should not go on with a statement whose caller is gone.
             let _ = session.settle(false).await;

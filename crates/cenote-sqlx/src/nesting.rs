@@ -14,11 +14,16 @@ impl<DB: Dialect> Session<DB> {
         self.make_ready().await?;
         self.ask_about_sql().await?;
         self.refuse_inside_sql()?;
-        let nested = self.depth() > 0;
+        let sandboxed = self.state.floor > 0;
+        if sandboxed && (self.state.given_up || self.depth() < self.state.open) {
+            return Err(self.ended("the server ended its transaction"));
+        }
+        self.save().await?;
+        let nested = self.depth() > self.state.floor;
         if nested && *options != TransactionOptions::default() {
             return Err(Error::InvalidSavePointStatement);
         }
-        let statement = DB::begin(options).filter(|_| !nested);
+        let statement = DB::begin(options).filter(|_| self.depth() == 0);
         let statement =
             statement.map(|sql| sqlx::SqlSafeStr::into_sql_str(sqlx::AssertSqlSafe(sql)));
         self.state.progress = Progress::Running;
@@ -30,6 +35,9 @@ impl<DB: Dialect> Session<DB> {
         let result = Manages::<DB>::begin(&mut self.connection, statement).await;
         self.complete(result).await?;
         self.state.open = self.depth();
+        if let Some(sql) = DB::READ_ONLY.filter(|_| sandboxed && options.read_only) {
+            self.run(sql).await?;
+        }
         Ok(self.state.open)
     }
 
@@ -89,7 +97,7 @@ impl<DB: Dialect> Session<DB> {
 
     async fn finish(&mut self, depth: usize) -> Result<(), Error> {
         self.state.open = depth - 1;
-        if depth > 1 {
+        if depth > self.state.floor + 1 {
             return Ok(());
         }
         self.state.given_up = false;

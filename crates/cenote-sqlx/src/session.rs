@@ -11,9 +11,10 @@ use sqlx_core::transaction::TransactionManager;
 use crate::command::Command;
 use crate::dialect::{Dialect, Statements};
 use crate::dirt::Dirt;
-use crate::error::{Class, lost};
+use crate::error::Class;
 use crate::known;
 use crate::reading::{Effect, Reading};
+use crate::sandbox::Slot;
 use crate::template::Template;
 use crate::writer::Writer;
 
@@ -85,6 +86,12 @@ pub(crate) struct State {
     pub(crate) afterwards: Option<&'static str>,
     /// The right to write, where there is one writer at a time.
     pub(crate) writer: Option<Lease<Writer>>,
+    /// The depth of the transaction of the sandbox; zero outside a sandbox.
+    pub(crate) floor: usize,
+    /// Whether the savepoint of the sandbox must move forward before the next statement.
+    pub(crate) unsaved: bool,
+    /// The part of the budget of all sandboxes that this connection has.
+    pub(crate) slot: Option<Slot>,
 }
 
 pub(crate) type Manages<DB> = <DB as sqlx::Database>::TransactionManager;
@@ -132,6 +139,9 @@ impl<DB: Dialect> Session<DB> {
                 doomed: Arc::default(),
                 afterwards: None,
                 writer: None,
+                floor: 0,
+                unsaved: false,
+                slot: None,
             },
         }
     }
@@ -211,9 +221,11 @@ impl<DB: Dialect> Session<DB> {
     pub(crate) async fn start(&mut self, sql: &str) -> Result<(), Error> {
         self.make_ready().await?;
         if self.state.given_up || self.depth() < self.state.open {
-            return Err(lost("the transaction ended before this statement"));
+            return Err(self.ended("the transaction ended before this statement"));
         }
         let reading = known::reading(DB::LANGUAGE, sql);
+        self.refuse_in_sandbox(sql, &reading)?;
+        self.save().await?;
         self.state.dirt |= reading.dirt;
         if self.depth() == 0 {
             self.state.doubt |= self.state.by_sql && reading.doubtful;
@@ -238,16 +250,26 @@ impl<DB: Dialect> Session<DB> {
 
     pub(crate) async fn make_ready(&mut self) -> Result<(), Error> {
         if self.state.broken {
-            return Err(lost("the connection of this transaction is lost"));
+            return Err(self.ended("the connection of this transaction is lost"));
         }
         if self.state.doomed.load(Ordering::Acquire) {
-            return Err(lost(
-                "a nested transaction was dropped while its connection was in use",
-            ));
+            return Err(
+                self.ended("a nested transaction was dropped while its connection was in use")
+            );
         }
         if self.state.progress != Progress::Done {
             let care = self.depth() > 0 || self.state.dirt.has(Dirt::TRANSACTION);
-            self.settle(care).await?;
+            let cut = self.state.progress == Progress::Running;
+            let settled = self.settle(care).await;
+            if settled.is_err() && self.state.floor > 0 {
+                return Err(self.ended("a statement was dropped before its end"));
+            }
+            settled?;
+            if cut {
+                self.state.progress = Progress::Running;
+                self.undo().await?;
+                self.state.progress = Progress::Done;
+            }
         }
         Ok(())
     }
@@ -292,8 +314,12 @@ impl<DB: Dialect> Session<DB> {
             let flushed = self.connection.flush().await;
             self.state.broken = flushed.is_err_and(|error| DB::classify(&error).poisons());
         }
+        if result.is_err() {
+            self.state.broken |= self.undo().await.is_err();
+        }
+        self.state.unsaved = true;
         self.state.progress = Progress::Done;
-        result
+        result.map_err(|error| self.explain(error))
     }
 
     /// Records what the text that ran says about a transaction.

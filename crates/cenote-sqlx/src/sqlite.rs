@@ -187,7 +187,7 @@ fn identity(name: &Path) -> Option<Identity> {
 
 /// Returns whether the database is in memory. Only `Debug` of the options shows it: their URL does
 /// not, and making it can panic.
-fn is_in_memory(options: &SqliteConnectOptions) -> bool {
+pub(crate) fn is_in_memory(options: &SqliteConnectOptions) -> bool {
     let name = options.get_filename().to_string_lossy();
     let by_name = match name.strip_prefix("file:") {
         Some(uri) => uri.starts_with(":memory:") || url::has_parameter(uri, "mode=memory"),

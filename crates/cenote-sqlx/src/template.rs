@@ -9,6 +9,7 @@ use tokio::sync::Mutex;
 
 use crate::credentials::Credentials;
 use crate::dialect::{Dialect, Options, Statements};
+use crate::sandbox::Key;
 
 /// How session state is undone before a connection is lent again. An open transaction is always
 /// rolled back.
@@ -62,6 +63,8 @@ pub struct Template<DB: Dialect> {
     pub canceller: Mutex<Option<DB::Connection>>,
     /// For a database that is lost with its last connection: a connection that is never closed.
     pub(crate) anchor: Option<Mutex<Option<DB::Connection>>>,
+    /// For a sandbox: where its connection comes from and goes.
+    pub(crate) sandbox: Option<Key>,
 }
 
 impl<DB: Dialect> Template<DB> {

@@ -3,6 +3,8 @@
 
 #![expect(clippy::unwrap_used, reason = "the helpers of tests are tests")]
 
+#[cfg(feature = "macros")]
+mod attribute;
 mod building;
 mod classes;
 mod mysql;

@@ -11,6 +11,7 @@ mod money;
 mod nesting;
 mod opening;
 mod pinning;
+mod sandbox;
 mod statements;
 mod transactions;
 

@@ -46,6 +46,10 @@ fn with_database(server: &'static str) -> String {
     format!("{}/cenote_test", server.trim_end_matches('/'))
 }
 
+pub(crate) fn url_at((): &Home) -> String {
+    url()
+}
+
 pub(crate) fn builder() -> (Builder<DB>, Home) {
     (Db::mysql(url()), ())
 }
@@ -95,6 +99,18 @@ pub(crate) fn slow(seconds: u32) -> String {
     format!("SELECT CAST(SLEEP({seconds}) AS SIGNED)")
 }
 
+/// Whether a statement that is dropped before its end loses its transaction.
+pub(crate) const DROP_LOSES: bool = true;
+/// Text that a sandbox refuses.
+pub(crate) const REFUSED: &[&str] = &[
+    "COMMIT",
+    "BEGIN",
+    "START TRANSACTION",
+    "CREATE TABLE cenote_refused (a INT)",
+    "SELECT 1; DROP TABLE cenote_refused",
+    "TRUNCATE TABLE cenote_refused",
+    "LOCK TABLES cenote_refused WRITE",
+];
 /// A query with many rows.
 pub(crate) const MANY: &str = "WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < 900) \
                         SELECT CAST(n.n AS SIGNED) FROM n, (SELECT n FROM n WHERE n < 100) AS m";

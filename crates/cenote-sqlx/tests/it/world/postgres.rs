@@ -22,6 +22,10 @@ pub(crate) fn url() -> String {
     super::with_parameter(server(), "sslmode=disable")
 }
 
+pub(crate) fn url_at((): &Home) -> String {
+    url()
+}
+
 pub(crate) fn builder() -> (Builder<DB>, Home) {
     (Db::postgres(url()), ())
 }
@@ -72,6 +76,17 @@ pub(crate) fn slow(seconds: u32) -> String {
     format!("SELECT pg_sleep({seconds})")
 }
 
+/// Whether a statement that is dropped before its end loses its transaction.
+pub(crate) const DROP_LOSES: bool = false;
+/// Text that a sandbox refuses.
+pub(crate) const REFUSED: &[&str] = &[
+    "COMMIT",
+    "BEGIN",
+    "ROLLBACK",
+    "ABORT; SELECT 1",
+    "COMMIT AND CHAIN",
+    "VACUUM",
+];
 /// A query with many rows.
 pub(crate) const MANY: &str = "SELECT n::bigint FROM generate_series(1, 200000) AS n";
 /// Statements that change the session, that read 1 if it is changed, and that undo the change.

@@ -20,6 +20,11 @@ pub(crate) fn builder_with(parameters: &str) -> (Builder<DB>, Home) {
     (Db::sqlite(url), home)
 }
 
+/// Returns the URL of the database in this folder.
+pub(crate) fn url_at(home: &Home) -> String {
+    format!("sqlite://{}", home.path().join("test.db").display())
+}
+
 pub(crate) fn sql(text: &str) -> sqlx::SqlStr {
     super::safe(text.to_owned())
 }
@@ -32,6 +37,10 @@ pub(crate) fn slow(seconds: u32) -> String {
     )
 }
 
+/// Whether a statement that is dropped before its end loses its transaction.
+pub(crate) const DROP_LOSES: bool = false;
+/// Text that a sandbox refuses.
+pub(crate) const REFUSED: &[&str] = &["COMMIT", "BEGIN", "ROLLBACK", "END; SELECT 1"];
 /// A query with many rows.
 pub(crate) const MANY: &str =
     "WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n LIMIT 200000) SELECT n FROM n";
