@@ -64,6 +64,7 @@ use crate::writer::Writer;
 ///     .setting("SET statement_timeout = '5s'")
 ///     .reset(Reset::Always)
 ///     .cancel_on_server(false)
+///     .retry_reads(false)
 ///     .build()?;
 /// let config = db.pool().config();
 /// assert_eq!((config.name.as_deref(), config.max_size), (Some("shop"), 20));
@@ -82,6 +83,7 @@ pub struct Builder<DB: Dialect> {
     reset: Reset,
     cancel: bool,
     sandbox: Option<Key>,
+    pub(crate) retry_reads: bool,
 }
 
 enum Source<DB: Dialect> {
@@ -180,6 +182,7 @@ impl<DB: Dialect> Builder<DB> {
             reset: Reset::default(),
             cancel: true,
             sandbox: None,
+            retry_reads: true,
         }
     }
 
@@ -357,6 +360,7 @@ impl<DB: Dialect> Builder<DB> {
             settings: self.settings,
             reset: self.reset,
             cancel: self.cancel && !self.draft.pooled,
+            retry_reads: self.retry_reads,
             pooled: self.draft.pooled,
             canceller: Mutex::new(None),
             anchor: self.draft.fleeting.then(Mutex::default),

@@ -14,19 +14,20 @@ use crate::lease::Lease;
 use crate::session::{Progress, Session};
 use crate::transaction::Transaction;
 
-/// Sends the rows of `command` to `rows`, one by one.
+/// Sends the rows of `command` to `rows`, one by one. Notes in `sent` that there was one.
 async fn feed<DB: Dialect>(
     session: &mut Session<DB>,
     mut command: Command<DB>,
     rows: &Yielder<Step<DB>>,
+    sent: &mut bool,
 ) -> Result<(), Error> {
     session.start_command(&mut command).await?;
     let spare = DB::HEALS.then(|| command.copy());
-    let mut end = steps(session, command, rows).await;
+    let mut end = steps(session, command, rows, sent).await;
     if let (Err(error), Some(spare)) = (&end, spare)
         && session.heals(error).await
     {
-        end = steps(session, spare, rows).await;
+        end = steps(session, spare, rows, sent).await;
     }
     session.complete(end).await
 }
@@ -35,6 +36,7 @@ async fn steps<DB: Dialect>(
     session: &mut Session<DB>,
     command: Command<DB>,
     rows: &Yielder<Step<DB>>,
+    sent: &mut bool,
 ) -> Result<(), Error> {
     let Session {
         connection, state, ..
@@ -44,6 +46,7 @@ async fn steps<DB: Dialect>(
         match poll_fn(|context| steps.as_mut().poll_next(context)).await {
             Some(Ok(step)) => {
                 state.progress = Progress::BetweenRows;
+                *sent = true;
                 rows.r#yield(step).await;
                 state.progress = Progress::Running;
             }
@@ -74,7 +77,7 @@ async fn describe<DB: Dialect>(
 
 /// Writes a method that runs a query, under the name that it has in `Session`.
 macro_rules! run {
-    ($method:ident -> $output:ty, |$this:ident, $sql:ident| $lease:expr) => {
+    ($method:ident -> $output:ty, |$this:ident, $sql:ident| $lease:expr, $spare:expr) => {
         fn $method<'e, 'q: 'e, E>(self, query: E) -> BoxFuture<'e, Result<$output, Error>>
         where
             'c: 'e,
@@ -83,22 +86,35 @@ macro_rules! run {
             let command = Command::new(query);
             Box::pin(async move {
                 let (command, $this) = (command?, self);
+                let spare: Option<Command<DB>> = $spare($this, &command);
                 let $sql = command.text();
-                $lease.session_for($sql).$method(command).await
+                let result = $lease.session_for($sql).$method(command).await;
+                match (result, spare) {
+                    (Err(error), Some(command)) if DB::classify(&error).poisons() => {
+                        let $sql = command.text();
+                        $lease.session_for($sql).$method(command).await
+                    }
+                    (result, _) => result,
+                }
             })
         }
     };
 }
 
-/// Writes the methods of `Executor`, given the expression that acquires a lease.
+/// Writes the methods of `Executor`, given the expression that acquires a lease, and a function that
+/// returns a copy of a command that may be tried on another connection.
 macro_rules! executor {
-    (impl [$($generics:tt)*] for $type:ty, |$this:ident, $sql:ident| $lease:expr) => {
+    (
+        impl [$($generics:tt)*] for $type:ty,
+        |$this:ident, $sql:ident| $lease:expr,
+        $spare:expr
+    ) => {
         impl<$($generics)*> Executor<'c> for $type {
             type Database = DB;
 
-            run!(execute -> DB::QueryResult, |$this, $sql| $lease);
-            run!(fetch_all -> Vec<DB::Row>, |$this, $sql| $lease);
-            run!(fetch_optional -> Option<DB::Row>, |$this, $sql| $lease);
+            run!(execute -> DB::QueryResult, |$this, $sql| $lease, $spare);
+            run!(fetch_all -> Vec<DB::Row>, |$this, $sql| $lease, $spare);
+            run!(fetch_optional -> Option<DB::Row>, |$this, $sql| $lease, $spare);
 
             fn fetch_many<'e, 'q: 'e, E>(self, query: E) -> BoxStream<'e, Result<Step<DB>, Error>>
             where
@@ -108,8 +124,17 @@ macro_rules! executor {
                 let command = Command::new(query);
                 Box::pin(TryAsyncStream::new(move |rows| async move {
                     let (command, $this) = (command?, self);
+                    let spare: Option<Command<DB>> = $spare($this, &command);
+                    let mut sent = false;
                     let $sql = command.text();
-                    feed($lease.session_for($sql), command, &rows).await
+                    let end = feed($lease.session_for($sql), command, &rows, &mut sent).await;
+                    match (end, spare) {
+                        (Err(error), Some(command)) if !sent && DB::classify(&error).poisons() => {
+                            let $sql = command.text();
+                            feed($lease.session_for($sql), command, &rows, &mut sent).await
+                        }
+                        (end, _) => end,
+                    }
                 }))
             }
 
@@ -142,10 +167,26 @@ macro_rules! executor {
     };
 }
 
-executor!(impl ['c, DB: Dialect] for &'c Db<DB>, |db, sql| db.acquire_to(sql).await?);
-executor!(impl ['c, DB: Dialect] for &'c mut Session<DB>, |session, _sql| session);
-executor!(impl ['c, DB: Dialect] for &'c mut Lease<DB>, |lease, _sql| lease);
-executor!(impl ['c, DB: Dialect] for &'c mut Transaction<'_, DB>, |transaction, _sql| transaction);
+executor!(
+    impl ['c, DB: Dialect] for &'c Db<DB>,
+    |db, sql| db.acquire_to(sql).await?,
+    Db::spare
+);
+executor!(
+    impl ['c, DB: Dialect] for &'c mut Session<DB>,
+    |session, _sql| session,
+    |_: &Session<DB>, _| None
+);
+executor!(
+    impl ['c, DB: Dialect] for &'c mut Lease<DB>,
+    |lease, _sql| lease,
+    |_: &Lease<DB>, _| None
+);
+executor!(
+    impl ['c, DB: Dialect] for &'c mut Transaction<'_, DB>,
+    |transaction, _sql| transaction,
+    |_: &Transaction<'_, DB>, _| None
+);
 
 impl<'c, DB: Dialect> Acquire<'c> for &'c Db<DB> {
     type Database = DB;

@@ -38,6 +38,7 @@ mod postgres;
 mod reading;
 mod refusal;
 mod retry;
+mod retry_reads;
 mod sandbox;
 mod session;
 #[cfg(feature = "sqlite")]

@@ -56,6 +56,8 @@ pub struct Template<DB: Dialect> {
     pub(crate) reset: Reset,
     /// Whether a dropped operation may be cancelled on the server.
     pub cancel: bool,
+    /// Whether a read is tried again after its connection turned out to be dead.
+    pub(crate) retry_reads: bool,
     /// Whether a proxy lends server connections by the transaction.
     pub(crate) pooled: bool,
     /// The connection that sends cancel requests. It is opened on demand and shared by requests at

@@ -8,7 +8,7 @@ use super::clock::{by, eventually};
 use super::{Db, MAX_SIZE, Trial, each, world};
 
 /// Kills these connections.
-async fn kill(trial: &Trial, victims: &[i64]) {
+pub(super) async fn kill(trial: &Trial, victims: &[i64]) {
     for victim in victims {
         let sql = world::KILL.replace("{}", &victim.to_string());
         sqlx::raw_sql(world::sql(&sql))

@@ -11,6 +11,7 @@ mod connect;
 mod kills;
 mod load;
 mod query;
+mod reads;
 mod refusals;
 mod restarts;
 mod secrets;
@@ -102,7 +103,9 @@ impl Trial {
             .open_timeout(OPEN)
             .check_timeout(STEP)
             .clean_timeout(STEP)
-            .close_timeout(STEP);
+            .close_timeout(STEP)
+            // The faults are to be seen.
+            .retry_reads(false);
         let db = customize(builder).build().unwrap();
         Self {
             proxy,

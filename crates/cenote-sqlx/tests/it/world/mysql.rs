@@ -139,6 +139,8 @@ pub(crate) const BEGINS: &[&str] = &["BEGIN", "START TRANSACTION"];
 pub(crate) const LEVEL: Option<&str> = Some(
     "SELECT trx_isolation_level FROM information_schema.innodb_trx WHERE trx_mysql_thread_id = CONNECTION_ID()",
 );
+/// A query whose function writes.
+pub(crate) const WRITING_READ: &str = "SELECT RELEASE_LOCK('{}') AS a FROM (SELECT 1) AS b";
 /// A mark that every server accepts.
 pub(crate) const ANY_MARK: &str = "mysql";
 /// Shortens the wait of a transaction for a lock.

@@ -112,6 +112,8 @@ pub(crate) const MIGRATION_LOCK: bool = true;
 pub(crate) const BEGINS: &[&str] = &["BEGIN", "START TRANSACTION"];
 pub(crate) const LEVEL: Option<&str> =
     Some("SELECT upper(current_setting('transaction_isolation'))");
+/// A query whose function writes.
+pub(crate) const WRITING_READ: &str = "SELECT pg_notify('{}', 'a')";
 /// A mark that every server accepts.
 pub(crate) const ANY_MARK: &str = "any";
 /// Shortens the wait of a transaction for a lock.
