@@ -4,6 +4,10 @@ use std::fmt;
 
 use sqlx::{Database, Error, Execute, SqlStr};
 
+use crate::known;
+use crate::lexer::Language;
+use crate::reading::Reading;
+
 /// An owned `Execute`.
 #[doc(hidden)]
 pub struct Command<DB: Database> {
@@ -11,16 +15,35 @@ pub struct Command<DB: Database> {
     statement: Option<DB::Statement>,
     arguments: Option<DB::Arguments>,
     persistent: bool,
+    reading: Reading,
 }
 
 impl<DB: Database> Command<DB> {
-    pub(crate) fn new<'q>(mut query: impl Execute<'q, DB>) -> Result<Self, Error> {
+    pub(crate) fn new<'q>(
+        mut query: impl Execute<'q, DB>,
+        language: Language,
+    ) -> Result<Self, Error> {
+        let statement = query.statement().cloned();
+        let arguments = query.take_arguments().map_err(Error::Encode)?;
+        let (persistent, sql) = (query.persistent(), query.sql());
         Ok(Self {
-            statement: query.statement().cloned(),
-            arguments: query.take_arguments().map_err(Error::Encode)?,
-            persistent: query.persistent(),
-            sql: query.sql(),
+            reading: known::reading(language, sql.as_str()),
+            sql,
+            statement,
+            arguments,
+            persistent,
         })
+    }
+
+    /// Returns what the text says.
+    pub(crate) fn reading(&self) -> Reading {
+        self.reading
+    }
+
+    /// Returns whether the command is prepared and returns rows. Only the plan of such a command
+    /// can become stale.
+    pub(crate) fn can_be_stale(&self) -> bool {
+        self.arguments.is_some() && self.reading.returns
     }
 
     /// Makes sure that the statement does not stay prepared. Returns whether it is prepared at all.
@@ -39,6 +62,7 @@ impl<DB: Database> Command<DB> {
             statement: self.statement.clone(),
             arguments: self.arguments.clone(),
             persistent: self.persistent,
+            reading: self.reading,
         }
     }
 

@@ -22,7 +22,7 @@ async fn feed<DB: Dialect>(
     sent: &mut bool,
 ) -> Result<(), Error> {
     session.start_command(&mut command).await?;
-    let spare = DB::HEALS.then(|| command.copy());
+    let spare = (DB::HEALS && command.can_be_stale()).then(|| command.copy());
     let mut end = steps(session, command, rows, sent).await;
     if let (Err(error), Some(spare)) = (&end, spare)
         && session.heals(error).await
@@ -83,7 +83,7 @@ macro_rules! run {
             'c: 'e,
             E: 'q + Execute<'q, DB>,
         {
-            let command = Command::new(query);
+            let command = Command::new(query, DB::LANGUAGE);
             Box::pin(async move {
                 let (command, $this) = (command?, self);
                 let spare: Option<Command<DB>> = $spare($this, &command);
@@ -101,8 +101,8 @@ macro_rules! run {
     };
 }
 
-/// Writes the methods of `Executor`, given the expression that acquires a lease, and a function that
-/// returns a copy of a command that may be tried on another connection.
+/// Writes the methods of `Executor`, given the expression that acquires a lease, and a function
+/// that returns a copy of a command that may be tried on another connection.
 macro_rules! executor {
     (
         impl [$($generics:tt)*] for $type:ty,
@@ -121,7 +121,7 @@ macro_rules! executor {
                 'c: 'e,
                 E: 'q + Execute<'q, DB>,
             {
-                let command = Command::new(query);
+                let command = Command::new(query, DB::LANGUAGE);
                 Box::pin(TryAsyncStream::new(move |rows| async move {
                     let (command, $this) = (command?, self);
                     let spare: Option<Command<DB>> = $spare($this, &command);

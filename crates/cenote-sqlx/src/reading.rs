@@ -33,6 +33,8 @@ pub(crate) struct Reading {
     pub(crate) access: Access,
     /// Whether all that the text does is a change of the session.
     pub(crate) only_changes: bool,
+    /// Whether it may return rows.
+    pub(crate) returns: bool,
     /// The number of statements, up to two.
     pub(crate) statements: u8,
 }
@@ -44,6 +46,7 @@ impl Reading {
         doubtful: false,
         access: Access::ReadsAgain,
         only_changes: true,
+        returns: false,
         statements: 0,
     };
 
@@ -83,6 +86,7 @@ impl Reading {
         self.doubtful |= next.doubtful;
         self.access = self.access.min(next.access);
         self.only_changes &= next.only_changes;
+        self.returns |= next.returns;
         self.statements = (self.statements + 1).min(2);
         self
     }
@@ -102,6 +106,7 @@ impl Reading {
             doubtful: self.doubtful || other.doubtful || self.effect != other.effect,
             access: self.access.min(other.access),
             only_changes: self.only_changes && other.only_changes,
+            returns: self.returns || other.returns,
             statements: self.statements.max(other.statements),
         }
     }

@@ -6,17 +6,16 @@ use crate::builder::Builder;
 use crate::command::Command;
 use crate::db::Db;
 use crate::dialect::Dialect;
-use crate::known;
 use crate::reading::Access;
 
 impl<DB: Dialect> Builder<DB> {
     /// Sets whether a read through `&db` whose connection was lost before the first row is tried
     /// once more, on another connection. Default true.
     ///
-    /// Only a text that reads is tried again (`SELECT`, `VALUES`, `TABLE`, `SHOW`, `WITH`, `EXPLAIN`
-    /// without `ANALYZE`), outside a transaction and a changed session. A text that calls a function
-    /// of the database that writes (`nextval`, `pg_notify`, locks) does not count. Set it to false
-    /// if functions of your own write when they are selected.
+    /// Only a text that reads is tried again (`SELECT`, `VALUES`, `TABLE`, `SHOW`, `WITH`,
+    /// `EXPLAIN` without `ANALYZE`), outside a transaction and a changed session. A text that calls
+    /// a function of the database that writes (`nextval`, `pg_notify`, locks) does not count. Set
+    /// it to false if functions of your own write when they are selected.
     ///
     /// ```
     /// # #[cfg(feature = "postgres")] fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -37,9 +36,8 @@ impl<DB: Dialect> Db<DB> {
     /// Returns a copy of a read that may be tried on another connection, if its connection turns
     /// out to be dead.
     pub(crate) fn spare(&self, command: &Command<DB>) -> Option<Command<DB>> {
-        let reading = known::reading(DB::LANGUAGE, command.text());
         let retries = self.pool().manager().template.retry_reads;
-        if !retries || reading.access != Access::ReadsAgain {
+        if !retries || command.reading().access != Access::ReadsAgain {
             return None;
         }
         // Another connection has neither the transaction nor the changes of a session.

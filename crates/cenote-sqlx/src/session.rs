@@ -101,7 +101,7 @@ macro_rules! run {
     ($method:ident -> $output:ty) => {
         pub(crate) async fn $method(&mut self, mut command: Command<DB>) -> Result<$output, Error> {
             self.start_command(&mut command).await?;
-            let spare = DB::HEALS.then(|| command.copy());
+            let spare = (DB::HEALS && command.can_be_stale()).then(|| command.copy());
             let mut result = DB::$method(&mut self.connection, command).await;
             if let (Err(error), Some(spare)) = (&result, spare)
                 && self.heals(error).await
@@ -213,17 +213,21 @@ impl<DB: Dialect> Session<DB> {
     /// Returns the connection for use outside of this crate. Everything is suspected afterwards.
     pub(crate) fn raw(&mut self) -> &mut DB::Connection {
         self.state.dirt = Dirt::ANY;
+        self.state.doubt = true;
         self.state.failed = true;
         &mut self.connection
     }
 
     /// Prepares the session for this statement and marks it as running.
     pub(crate) async fn start(&mut self, sql: &str) -> Result<(), Error> {
+        self.start_reading(sql, known::reading(DB::LANGUAGE, sql)).await
+    }
+
+    async fn start_reading(&mut self, sql: &str, reading: Reading) -> Result<(), Error> {
         self.make_ready().await?;
         if self.state.given_up || self.depth() < self.state.open {
             return Err(self.ended("the transaction ended before this statement"));
         }
-        let reading = known::reading(DB::LANGUAGE, sql);
         self.refuse_in_sandbox(sql, &reading)?;
         self.save().await?;
         self.state.dirt |= reading.dirt;
@@ -240,7 +244,8 @@ impl<DB: Dialect> Session<DB> {
     /// Prepares the session for this command. Behind a proxy that lends server connections by the
     /// transaction, the command is prepared and run in one transaction.
     pub(crate) async fn start_command(&mut self, command: &mut Command<DB>) -> Result<(), Error> {
-        self.start(command.text()).await?;
+        let reading = command.reading();
+        self.start_reading(command.text(), reading).await?;
         if self.template.pooled && command.leave_nothing_prepared() && !self.is_bound() {
             Manages::<DB>::begin(&mut self.connection, None).await?;
             self.state.wrapped = true;

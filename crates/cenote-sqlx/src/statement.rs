@@ -35,6 +35,7 @@ pub(crate) struct Statement {
 struct Seen {
     from: bool,
     into: bool,
+    returning: bool,
     comma: bool,
     /// A function or a part of the statement that writes.
     writes: bool,
@@ -210,6 +211,7 @@ impl Statement {
         match (verb, &**name) {
             (_, "from") => self.seen.from = true,
             (_, "into") => self.seen.into = true,
+            (_, "returning") => self.seen.returning = true,
             (Verb::Explain, "analyze" | "analyse") => self.seen.analyze = true,
             (Verb::Explain, "pragma") => self.dirt |= Dirt::STATE,
             (Verb::Set, "for") if self.seen.asked => {
@@ -313,6 +315,7 @@ impl Statement {
             doubtful,
             access: self.access(verb),
             only_changes,
+            returns: seen.returning || matches!(verb, Verb::Select | Verb::With),
             statements: 1,
         })
     }

@@ -191,6 +191,12 @@ async fn a_stale_plan_is_prepared_again_and_tried_once() {
         .await
         .unwrap();
     assert_eq!(rows.len(), 1);
+    let update = "UPDATE cenote_stale SET a = a WHERE a = $1 RETURNING *";
+    sqlx::query(update).bind(1).execute(&db).await.unwrap();
+    migrate("h").await;
+    let row = sqlx::query(update).bind(1).fetch_optional(&db).await;
+    assert!(row.unwrap().is_some());
+    sqlx::query(select).bind(1).execute(&db).await.unwrap();
     migrate("g").await;
     let inside = db.transaction(async || sqlx::query(select).bind(1).execute(&db).await);
     let error = inside.await.unwrap_err();

@@ -117,6 +117,69 @@ async fn a_begin_behind_comments_and_quotes_is_not_missed() {
 }
 
 #[tokio::test]
+async fn a_transaction_begun_on_the_raw_connection_is_found_before_another_begins() {
+    let rig = Rig::with("raw_inside", |builder| builder.max_size(1)).await;
+
+    scope(async {
+        let mut lease = rig.db.acquire().await.unwrap();
+        sqlx::raw_sql("BEGIN").execute(&mut *lease).await.unwrap();
+        drop(lease);
+        rig.insert(1).await.unwrap();
+        assert!(rig.db.begin().await.is_err());
+        rig.run("ROLLBACK").await;
+        let work = rig.db.transaction(async || rig.insert(2).await);
+        work.await.unwrap();
+    })
+    .await;
+
+    assert_eq!(rig.ids().await, [2]);
+    rig.assert_clean().await;
+}
+
+/// Texts of all kinds in random order, some of which fail. A transaction may begin exactly when the
+/// server has none open.
+#[tokio::test]
+async fn the_server_agrees_about_the_transactions_of_random_texts() {
+    let rig = Rig::with("random", |builder| builder.max_size(1)).await;
+    let (mut random, mut counts) = (fastrand::Rng::with_seed(0), [0, 0]);
+    for seed in 0..200 {
+        random.seed(seed);
+        let statements = (0..random.usize(1..5)).map(|_| {
+            let comment = match random.usize(..4) {
+                0 => world::COMMENTS[random.usize(..world::COMMENTS.len())],
+                _ => "",
+            };
+            let statement = match random.usize(..6) {
+                0 | 1 => "BEGIN",
+                2 => ["COMMIT", "ROLLBACK", "SELECT * FROM nowhere"][random.usize(..3)],
+                _ => world::TEXTS[random.usize(..world::TEXTS.len())],
+            };
+            format!("{comment}{statement}")
+        });
+        let text = statements.collect::<Vec<_>>().join("; ");
+        scope(async {
+            let run = sqlx::raw_sql(world::sql(&text)).execute(&rig.db).await;
+            let mut lease = rig.db.acquire().await.unwrap();
+            let open = sqlx::raw_sql(world::OPEN).fetch_all(&mut lease).await;
+            let open = open.map_or(1, |rows| sqlx::Row::get::<i64, _>(&rows[rows.len() - 1], 0));
+            drop(lease);
+
+            let begun = rig.db.begin().await;
+
+            assert_eq!(
+                begun.is_err(),
+                open == 1,
+                "seed {seed}: {text}: {run:?}, {begun:?}"
+            );
+            counts[usize::from(open == 1)] += 1;
+        })
+        .await;
+    }
+    assert!(counts.iter().all(|&count| count > 30), "{counts:?}");
+    rig.assert_clean().await;
+}
+
+#[tokio::test]
 async fn a_text_that_would_be_undone_in_silence_is_refused_outside_a_scope() {
     let rig = Rig::with("alone", |builder| builder.max_size(1)).await;
     let refused = async |text: &str, fix: &str| {

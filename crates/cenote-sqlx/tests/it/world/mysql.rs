@@ -139,6 +139,21 @@ pub(crate) const BEGINS: &[&str] = &["BEGIN", "START TRANSACTION"];
 pub(crate) const LEVEL: Option<&str> = Some(
     "SELECT trx_isolation_level FROM information_schema.innodb_trx WHERE trx_mysql_thread_id = CONNECTION_ID()",
 );
+/// Statements that begin and end nothing, comments before statements, and a query that reads 1 in a
+/// transaction.
+pub(crate) const TEXTS: &[&str] = &[
+    "SELECT 'it''s; BEGIN'",
+    r"SELECT 'it\'s; BEGIN' AS `begin`",
+    r#"SELECT "it\"s; COMMIT""#,
+    "/*!99999 BEGIN */ SELECT 1",
+    "SELECT 1 /*!40000 + 1 */",
+    "/*!40000 BEGIN */",
+    "/*M!100000 COMMIT */",
+    "BEGIN NOT ATOMIC SELECT 1; END",
+    "SELECT 1--1",
+];
+pub(crate) const COMMENTS: &[&str] = &["/* it's /* ; BEGIN */ ", "-- it's; BEGIN\n", "# it's\n"];
+pub(crate) const OPEN: &str = "SELECT CAST(@@in_transaction AS SIGNED)";
 /// A query whose function writes.
 pub(crate) const WRITING_READ: &str = "SELECT RELEASE_LOCK('{}') AS a FROM (SELECT 1) AS b";
 /// A mark that every server accepts.

@@ -112,6 +112,20 @@ pub(crate) const MIGRATION_LOCK: bool = true;
 pub(crate) const BEGINS: &[&str] = &["BEGIN", "START TRANSACTION"];
 pub(crate) const LEVEL: Option<&str> =
     Some("SELECT upper(current_setting('transaction_isolation'))");
+/// Statements that begin and end nothing, comments before statements, and a query that reads 1 in a
+/// transaction.
+pub(crate) const TEXTS: &[&str] = &[
+    "SELECT 'it''s; BEGIN'",
+    "SELECT $$it's; BEGIN$$ AS \"begin\"",
+    "SELECT $a$ $$; COMMIT; $a$",
+    r"SELECT E'\'; BEGIN; -- '",
+    r"SELECT '\' AS a",
+    "SAVEPOINT a",
+    "DO $$ BEGIN PERFORM 1; END $$",
+];
+pub(crate) const COMMENTS: &[&str] = &["/* it's /* ; BEGIN */ ; COMMIT */ ", "-- it's; BEGIN\n"];
+pub(crate) const OPEN: &str =
+    "SELECT (transaction_timestamp() <> statement_timestamp())::int::bigint";
 /// A query whose function writes.
 pub(crate) const WRITING_READ: &str = "SELECT pg_notify('{}', 'a')";
 /// A mark that every server accepts.

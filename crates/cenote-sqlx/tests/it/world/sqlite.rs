@@ -47,6 +47,19 @@ pub(crate) const MANY: &str =
 /// Statements that change the session, that read 1 if it is changed, and that undo the change.
 pub(crate) const CHANGE: &str = "CREATE TEMP TABLE changed (a INTEGER)";
 pub(crate) const CHANGED: &str = "SELECT count(*) FROM sqlite_temp_master";
+/// Statements that begin and end nothing, comments before statements, and a query that reads 1 in a
+/// transaction, or fails there.
+pub(crate) const TEXTS: &[&str] = &[
+    "SELECT 'it''s; BEGIN'",
+    "SELECT 1 AS [it's; BEGIN]",
+    "SELECT 2 AS `it's; COMMIT`, 3 AS \"it's; BEGIN\"",
+    r"SELECT '\' AS a",
+    "SAVEPOINT a",
+    "RELEASE a",
+    "DROP TRIGGER IF EXISTS b",
+];
+pub(crate) const COMMENTS: &[&str] = &["/* it's /* ; BEGIN */ ", "-- it's; BEGIN\n"];
+pub(crate) const OPEN: &str = "PRAGMA synchronous = 1; SELECT 0";
 pub(crate) const UNDO: &str = "DROP TABLE temp.changed";
 /// Statements for the id of a connection, to kill it, and to read a sum. A connection of SQLite has
 /// no id and cannot be killed.
