@@ -246,7 +246,16 @@ impl<DB: Dialect> Db<DB> {
     /// Dropping this future gives up its place in the queue.
     #[track_caller]
     pub fn acquire(&self) -> impl Future<Output = Result<Lease<DB>, Error>> + Send {
-        self.bind(Location::caller(), Turn::default())
+        let binding = self.bind(Location::caller(), Turn::default());
+        async move {
+            let mut lease = binding.await?;
+            // The lease gives access to the connection itself.
+            if lease.session().is_out_of_context() {
+                lease.session().make_ready().await?;
+                lease.session().fit_context().await?;
+            }
+            Ok(lease)
+        }
     }
 
     /// Returns what `error` means for its connection and for the caller.

@@ -10,6 +10,7 @@ use sqlx::{Connection, Database, Either, Error};
 use crate::build_error::BuildError;
 use crate::builder::Draft;
 use crate::command::Command;
+use crate::context::Contextual;
 use crate::credentials::Credentials;
 use crate::dirt::Dirt;
 use crate::error::Class;
@@ -72,7 +73,12 @@ pub type Step<DB> = Either<<DB as Database>::QueryResult, <DB as Database>::Row>
 /// # #[cfg(not(feature = "sqlite"))] fn main() {}
 /// ```
 pub trait Dialect:
-    Database<Connection: Sync, Arguments: Clone> + HasStatementCache + Sync + Statements + Sandboxed
+    Database<Connection: Sync, Arguments: Clone>
+    + HasStatementCache
+    + Sync
+    + Statements
+    + Sandboxed
+    + Contextual
 {
     /// A statement without effect. It fails in a transaction that has failed.
     #[doc(hidden)]

@@ -17,6 +17,7 @@ mod ambient;
 mod build_error;
 mod builder;
 mod command;
+mod context;
 mod credentials;
 mod db;
 mod dialect;
@@ -53,6 +54,7 @@ mod writer;
 
 pub use build_error::BuildError;
 pub use builder::Builder;
+pub use context::Context;
 pub use credentials::Credentials;
 pub use db::Db;
 pub use dialect::{Dialect, Options, Step};

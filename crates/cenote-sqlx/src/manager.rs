@@ -7,6 +7,7 @@ use cenote::{LeaseEnd, Manager};
 use sqlx::{Connection, Error};
 use sqlx_core::transaction::TransactionManager;
 
+use crate::context::Applied;
 use crate::dialect::Dialect;
 use crate::dirt::Dirt;
 use crate::error::lost;
@@ -77,6 +78,7 @@ impl<DB: Dialect> Manager for Sql<DB> {
     async fn clean(&self, session: &mut Session<DB>) -> Result<(), Error> {
         session.state.doomed = Arc::default();
         session.state.unclean = true;
+        session.state.context.doubt();
         let interrupted = session.state.progress != Progress::Done;
         if interrupted {
             session.settle(false).await?;
@@ -153,6 +155,7 @@ async fn reset<DB: Dialect>(session: &mut Session<DB>) -> Result<(), Error> {
         }
     };
     DB::reset(&mut session.connection, dirt).await?;
+    session.state.context = Applied::default();
     template.apply_settings(&mut session.connection).await
 }
 

@@ -18,6 +18,7 @@ impl<DB: Dialect> Session<DB> {
         if sandboxed && (self.state.given_up || self.depth() < self.state.open) {
             return Err(self.ended("the server ended its transaction"));
         }
+        self.fit_context().await?;
         self.save().await?;
         let nested = self.depth() > self.state.floor;
         if nested && *options != TransactionOptions::default() {
@@ -90,12 +91,14 @@ impl<DB: Dialect> Session<DB> {
         }
         self.state.progress = Progress::Running;
         let result = Manages::<DB>::rollback(&mut self.connection).await;
+        self.state.context.transaction_ended();
         self.complete(result).await?;
         self.state.failed = false;
         self.finish(depth).await
     }
 
     async fn finish(&mut self, depth: usize) -> Result<(), Error> {
+        self.state.context.transaction_ended();
         self.state.open = depth - 1;
         if depth > self.state.floor + 1 {
             return Ok(());
@@ -119,6 +122,7 @@ impl<DB: Dialect> Session<DB> {
             return;
         }
         self.state.open = depth - 1;
+        self.state.context.transaction_ended();
         Manages::<DB>::start_rollback(&mut self.connection);
         self.state.failed = true;
         if self.state.progress == Progress::Done {

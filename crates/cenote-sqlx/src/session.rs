@@ -9,6 +9,7 @@ use sqlx::{Connection, Error};
 use sqlx_core::transaction::TransactionManager;
 
 use crate::command::Command;
+use crate::context::Applied;
 use crate::dialect::{Dialect, Statements};
 use crate::dirt::Dirt;
 use crate::error::Class;
@@ -86,6 +87,8 @@ pub(crate) struct State {
     pub(crate) afterwards: Option<&'static str>,
     /// The right to write, where there is one writer at a time.
     pub(crate) writer: Option<Lease<Writer>>,
+    /// The settings of a context that the session has.
+    pub(crate) context: Applied,
     /// The depth of the transaction of the sandbox; zero outside a sandbox.
     pub(crate) floor: usize,
     /// Whether the savepoint of the sandbox must move forward before the next statement.
@@ -139,6 +142,7 @@ impl<DB: Dialect> Session<DB> {
                 doomed: Arc::default(),
                 afterwards: None,
                 writer: None,
+                context: Applied::default(),
                 floor: 0,
                 unsaved: false,
                 slot: None,
@@ -207,7 +211,8 @@ impl<DB: Dialect> Session<DB> {
     }
 
     fn is_bound(&self) -> bool {
-        self.depth() > 0 || self.state.dirt != Dirt::NONE
+        let changed = self.state.dirt != Dirt::NONE || !self.state.context.is_none();
+        self.depth() > 0 || changed
     }
 
     /// Returns the connection for use outside of this crate. Everything is suspected afterwards.
@@ -215,6 +220,7 @@ impl<DB: Dialect> Session<DB> {
         self.state.dirt = Dirt::ANY;
         self.state.doubt = true;
         self.state.failed = true;
+        self.state.context.doubt();
         &mut self.connection
     }
 
@@ -229,8 +235,12 @@ impl<DB: Dialect> Session<DB> {
             return Err(self.ended("the transaction ended before this statement"));
         }
         self.refuse_in_sandbox(sql, &reading)?;
+        self.fit_context().await?;
         self.save().await?;
         self.state.dirt |= reading.dirt;
+        if reading.dirt != Dirt::NONE {
+            self.state.context.doubt();
+        }
         if self.depth() == 0 {
             self.state.doubt |= self.state.by_sql && reading.doubtful;
             if reading.dirt.has(Dirt::TRANSACTION) {
@@ -296,6 +306,7 @@ impl<DB: Dialect> Session<DB> {
         }
         self.state.doubt |= self.state.soon.is_some();
         self.state.failed = true;
+        self.state.context.transaction_ended();
         settled
     }
 

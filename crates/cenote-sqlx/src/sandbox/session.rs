@@ -54,6 +54,7 @@ impl<DB: Dialect> Session<DB> {
         if !self.is_on_floor() || self.state.broken {
             return Ok(());
         }
+        self.state.context.transaction_ended();
         <DB as Statements>::run(&mut self.connection, UNDO).await
     }
 

@@ -7,6 +7,8 @@
 mod attribute;
 mod building;
 mod classes;
+mod context;
+mod context_tenants;
 mod mysql;
 mod mysql_alone;
 mod pgbouncer;
