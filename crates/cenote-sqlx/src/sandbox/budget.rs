@@ -63,13 +63,8 @@ impl Budget {
             }
             if head.is_some() {
                 for number in 0..self.size {
-                    if slots.len() < count
-                        && let Some(file) = self.lock(&self.slot(number))?
-                    {
-                        slots.push(Slot {
-                            _file: file,
-                            number,
-                        });
+                    if slots.len() < count {
+                        slots.extend(self.try_take(number)?);
                     }
                 }
             }
@@ -78,6 +73,15 @@ impl Budget {
             }
             tokio::time::sleep(REST).await;
         }
+    }
+
+    /// Takes this slot, unless another caller has it.
+    pub(crate) fn try_take(&self, number: usize) -> Result<Option<Slot>, Error> {
+        let file = self.lock(&self.folder.join(format!("slot-{number}")))?;
+        Ok(file.map(|file| Slot {
+            _file: file,
+            number,
+        }))
     }
 
     /// Waits until no other caller has the lock of this name.
@@ -103,10 +107,6 @@ impl Budget {
 
     fn line(&self) -> PathBuf {
         self.folder.join("line")
-    }
-
-    fn slot(&self, number: usize) -> PathBuf {
-        self.folder.join(format!("slot-{number}"))
     }
 
     /// Locks the file, unless another caller has it.

@@ -1,8 +1,8 @@
 //! The databases that tests make: one with the migrations for all sandboxes, a template, and one
 //! for each isolated test.
 //!
-//! The name of an isolated database has the number of its slot. A test that takes the slot drops
-//! the database that a killed test left there.
+//! The name of an isolated database has the number of its slot. If the slot is free, a killed test
+//! has left the database, and the next isolated test drops it.
 
 use std::marker::PhantomData;
 use std::str::FromStr;
@@ -84,6 +84,7 @@ impl<'a, DB: Makes> Databases<'a, DB> {
             None => None,
         };
         let place = self.place(&name);
+        self.remove_left(&place).await?;
         DB::remove(&place).await?;
         let template = template.map(|template| self.place(&template));
         DB::create(&place, template.as_ref()).await?;
@@ -102,6 +103,20 @@ impl<'a, DB: Makes> Databases<'a, DB> {
             .build();
         let db = db.map_err(|error| Error::Configuration(Box::new(error)))?;
         Ok((db, isolated))
+    }
+
+    /// Drops the databases of killed tests. Their slots are free, and taken meanwhile.
+    async fn remove_left(&self, place: &Place) -> Result<(), Error> {
+        let prefix = self.name(&format!("{}_", self.machine()?));
+        for name in DB::names(place).await? {
+            let number = name.strip_prefix(&prefix).and_then(|end| end.parse().ok());
+            if let Some(number) = number
+                && let Some(_slot) = self.budget.try_take(number)?
+            {
+                DB::remove(&self.place(&name)).await?;
+            }
+        }
+        Ok(())
     }
 
     /// Makes a database with the migrations, if it is not there. One process at a time does it.

@@ -11,10 +11,10 @@ macro_rules! on {
             use super::*;
 
             #[cenote_sqlx::test(
-                                                url = $url,
-                                                migrations = "tests/it/migrations",
-                                                fixtures("people")
-                                            )]
+                                                                url = $url,
+                                                                migrations = "tests/it/migrations",
+                                                                fixtures("people")
+                                                            )]
             async fn a_test_has_its_migrations_and_fixtures(db: Db<$kind>) {
                 assert_eq!(count(&db).await, 2);
 
@@ -41,11 +41,11 @@ macro_rules! on {
             }
 
             #[cenote_sqlx::test(
-                                                url = $url,
-                                                migrations = "tests/it/migrations",
-                                                fixtures("people"),
-                                                isolated
-                                            )]
+                                                                url = $url,
+                                                                migrations = "tests/it/migrations",
+                                                                fixtures("people"),
+                                                                isolated
+                                                            )]
             async fn an_isolated_test_may_commit_and_use_several_connections(db: Db<$kind>) {
                 sqlx::query("CREATE TABLE pets (id INTEGER)")
                     .execute(&db)

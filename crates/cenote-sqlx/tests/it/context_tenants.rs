@@ -60,7 +60,7 @@ async fn work(
     tenant: Option<&'static str>,
     random: &mut fastrand::Rng,
 ) -> Result<(), sqlx::Error> {
-    for _ in 0..random.usize(1..30) {
+    for _ in 0..random.usize(1..60) {
         match random.u32(..10) {
             0 => {
                 let commits = random.bool();
@@ -101,8 +101,8 @@ async fn other(
 /// One scope: a tenant, or none, with a time limit that often cuts it off.
 async fn scope(db: &Db<Postgres>, counts: &Counts, random: &mut fastrand::Rng) {
     let tenant = [None, Some(TENANTS[0]), Some(TENANTS[1])][random.usize(..3)];
-    let limit = match random.u32(..4) {
-        0 => Duration::from_micros(random.u64(..8_000)),
+    let limit = match random.u32(..8) {
+        0 => Duration::from_micros(random.u64(..20_000)),
         _ => Duration::from_secs(5),
     };
     let work = work(db, counts, tenant, random);
@@ -133,9 +133,9 @@ async fn strike(proxy: &Proxy, admin: &Db<Postgres>, random: &mut fastrand::Rng)
             sqlx::query(kill).execute(admin).await.unwrap();
         }
     }
-    tokio::time::sleep(Duration::from_millis(random.u64(..100))).await;
+    tokio::time::sleep(Duration::from_millis(random.u64(..20))).await;
     proxy.heal().unwrap();
-    tokio::time::sleep(Duration::from_millis(random.u64(..400))).await;
+    tokio::time::sleep(Duration::from_millis(random.u64(..1500))).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

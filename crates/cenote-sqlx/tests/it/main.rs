@@ -5,6 +5,8 @@
 
 #[cfg(feature = "macros")]
 mod attribute;
+#[cfg(feature = "macros")]
+mod attribute_processes;
 mod building;
 mod classes;
 mod context;

@@ -5,6 +5,7 @@ mod bodies;
 mod crowds;
 mod extractor;
 mod faults;
+mod sandbox;
 mod saturation;
 mod transactions;
 

@@ -13,12 +13,16 @@ pub(crate) type Home = ();
 
 /// `name` is the application name of the connections of one test.
 pub(crate) fn builder(name: &str) -> (Builder<DB>, Home) {
+    (Db::postgres(url(name, &())), ())
+}
+
+/// Returns the URL of the server, with this application name.
+pub(crate) fn url(name: &str, (): &Home) -> String {
     static FOUND: OnceLock<Found> = OnceLock::new();
     let find = || cenote_servers::postgres::find().unwrap_or_else(|error| panic!("{error}"));
     let url = FOUND.get_or_init(find).url();
     let sign = if url.contains('?') { '&' } else { '?' };
-    let url = format!("{url}{sign}application_name={name}");
-    (Db::postgres(url), ())
+    format!("{url}{sign}application_name={name}")
 }
 
 /// A query with many rows.

@@ -15,6 +15,11 @@ pub(crate) fn builder(name: &str) -> (Builder<DB>, Home) {
     (Db::sqlite(url), home)
 }
 
+/// Returns the URL of the database of this name in this folder.
+pub(crate) fn url(name: &str, home: &Home) -> String {
+    format!("sqlite://{}", home.path().join(name).display())
+}
+
 /// A query with many rows.
 pub(crate) const MANY: &str =
     "WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n LIMIT 100000) SELECT n FROM n";
