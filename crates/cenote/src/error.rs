@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub use crate::error_class::ErrorClass;
-use crate::status::RefusalReason;
+use crate::status::{RefusalReason, is_known};
 pub use crate::timed_out::{Phase, TimedOut};
 
 /// Why an acquire failed.
@@ -128,11 +128,16 @@ impl<E> fmt::Display for AcquireError<E> {
                 "pool `{pool}`: `acquire_blocking` would block the only thread of this runtime: \
                  use `acquire().await`, or call it in `spawn_blocking`"
             ),
-            Self::Nested { pool, held } => write!(
-                f,
-                "nested acquire on pool `{pool}`: this task holds a lease from {held} already: \
-                 pass it along, or allow it by `nested`"
-            ),
+            Self::Nested { pool, held } => {
+                write!(
+                    f,
+                    "nested acquire on pool `{pool}`: this task holds a lease"
+                )?;
+                if is_known(held) {
+                    write!(f, " from {held}")?;
+                }
+                f.write_str(" already: pass it along, or allow it by `nested`")
+            }
         }
     }
 }

@@ -141,6 +141,31 @@ impl<M: Manager + 'static> Pool<M> {
         Waiting::new(&self.shared, Location::caller(), patience)
     }
 
+    /// As [`acquire`](Pool::acquire), for a caller at `site`, and before `deadline`. `None`: within
+    /// the pool's `acquire_timeout`. [`bind_at`](Pool::bind_at) is the same in a scope.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let pool = cenote::Pool::from_fn(async || Ok::<_, &str>(())).build()?;
+    /// let site = std::panic::Location::caller();
+    /// let _lease = pool.acquire_at(site, pool.deadline()).await?;
+    /// assert_eq!(pool.leases()[0].site, site);
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Cancel safety
+    /// As [`acquire`](Pool::acquire).
+    pub fn acquire_at(
+        &self,
+        site: &'static Location<'static>,
+        deadline: Option<Instant>,
+    ) -> impl Future<Output = Acquire<M>> + Send {
+        let deadline = deadline.map(Moment::of);
+        let patience = deadline.map_or(Patience::Usual, Patience::Until);
+        Waiting::new(&self.shared, site, patience)
+    }
+
     /// Lends a resource that is idle and fit now. Returns `None` if there is none, or if callers
     /// already wait.
     ///

@@ -154,6 +154,27 @@ impl fmt::Display for Health {
     }
 }
 
+/// The site of a lease whose caller is not known: a layer took it, and labelled it in place of a
+/// line. Texts leave this site out.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let pool = cenote::Pool::from_fn(async || Ok::<_, &str>(())).build()?;
+/// use cenote::status::UNKNOWN_SITE;
+///
+/// let bound = pool.bind_at(UNKNOWN_SITE, None).await?;
+/// cenote::Lease::label(&bound, "SELECT 1");
+/// let holder = pool.leases()[0].to_string();
+/// assert!(holder.starts_with("resource 1 for ") && holder.ends_with("(SELECT 1)"), "{holder}");
+/// # Ok(()) }
+/// ```
+pub static UNKNOWN_SITE: &Location<'static> = Location::caller();
+
+pub(crate) fn is_known(site: &'static Location<'static>) -> bool {
+    !std::ptr::eq(site, UNKNOWN_SITE)
+}
+
 /// One lease that is out, or a grant that its waiter has not taken yet.
 ///
 /// ```
@@ -204,7 +225,11 @@ impl fmt::Display for Holder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let at = if self.claimed { "at" } else { "granted to" };
         let Self { id, site, .. } = self;
-        write!(f, "resource {id} {at} {site} for {:.1?}", self.held_for)?;
+        write!(f, "resource {id} ")?;
+        if is_known(site) {
+            write!(f, "{at} {site} ")?;
+        }
+        write!(f, "for {:.1?}", self.held_for)?;
         if let Some(task) = &self.task {
             write!(f, " by {task}")?;
         }
@@ -297,7 +322,11 @@ impl fmt::Display for HolderGroup {
         let at = if self.claimed { "at" } else { "granted to" };
         let (file, line) = (self.site.file(), self.site.line());
         let Self { count, longest, .. } = self;
-        write!(f, "{count} {at} {file}:{line} for up to {longest:.1?}")?;
+        write!(f, "{count} ")?;
+        if is_known(self.site) {
+            write!(f, "{at} {file}:{line} ")?;
+        }
+        write!(f, "for up to {longest:.1?}")?;
         write_rest(f, &self.label, self.claimed)
     }
 }

@@ -13,11 +13,13 @@ use super::bound::Bound;
 use super::rules::Rules;
 use super::seat::{Seat, Took};
 use crate::error::AcquireError;
+use crate::lease::Lease;
 use crate::manager::Manager;
 use crate::pool::Pool;
 use crate::shell::acquire::Patience;
 use crate::shell::pooled::Stay;
 use crate::shell::waiting::Waiting;
+use crate::status::is_known;
 use crate::time::{self, Moment};
 
 impl<M: Manager + 'static> Pool<M> {
@@ -97,7 +99,8 @@ impl<M: Manager + 'static> Pool<M> {
     /// pool's `acquire_timeout`.
     ///
     /// This is for a layer that knows its caller's line when it is called, and the deadline of the
-    /// whole call when it is polled.
+    /// whole call when it is polled. A layer that cannot know that line passes
+    /// [`UNKNOWN_SITE`](crate::status::UNKNOWN_SITE).
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -178,6 +181,9 @@ async fn bind<M: Manager + 'static>(
     }
     let acquiring = Waiting::new(&pool.shared, site, patience);
     let lease = acquiring.await.map_err(BindError::Acquire)?;
+    if let Some(label) = rules.label {
+        Lease::label(&lease, String::from(&*label));
+    }
     let mut bound = Bound {
         lease: Some(lease),
         seated: claim.is_some_and(Claim::used),
@@ -292,11 +298,16 @@ impl<E> fmt::Display for BindError<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Acquire(error) => error.fmt(f),
-            Self::InUse { pool, waited, site } => write!(
-                f,
-                "pool `{pool}`: the resource of this scope was in use for {waited:.1?}, \
-                 bound at {site}: end that use first"
-            ),
+            Self::InUse { pool, waited, site } => {
+                write!(
+                    f,
+                    "pool `{pool}`: the resource of this scope was in use for {waited:.1?}"
+                )?;
+                if is_known(site) {
+                    write!(f, ", bound at {site}")?;
+                }
+                f.write_str(": end that use first")
+            }
         }
     }
 }

@@ -6,15 +6,24 @@ use std::future::Future;
 use super::Scope;
 use crate::rt;
 
-// Empty until code asks for the scope.
-rt::task_local!(static SCOPE: OnceCell<Scope>);
+rt::task_local!(static SCOPE: Current);
+
+struct Current {
+    /// Empty until code asks for the scope.
+    scope: OnceCell<Scope>,
+    make: fn() -> Scope,
+}
 
 pub(super) fn with<F: Future>(scope: Scope, future: F) -> impl Future<Output = F::Output> {
-    SCOPE.scope(OnceCell::from(scope), future)
+    let current = Current {
+        scope: OnceCell::from(scope),
+        make: Scope::new,
+    };
+    SCOPE.scope(current, future)
 }
 
 pub(super) fn current() -> Option<Scope> {
-    let found = SCOPE.try_with(|cell| cell.get_or_init(Scope::new).clone());
+    let found = SCOPE.try_with(|current| current.scope.get_or_init(current.make).clone());
     found.ok()
 }
 
@@ -23,10 +32,14 @@ pub(super) fn is_inside() -> bool {
 }
 
 /// Makes a call in the scope of `cell`. If that is empty, the first code that asks for the scope
-/// opens it.
-pub(super) fn enter<T>(cell: &mut Option<Scope>, call: impl FnOnce() -> T) -> T {
-    let inside = cell.take().map_or_else(OnceCell::new, OnceCell::from);
-    SCOPE.sync_scope(inside, || {
+/// opens it by `make`.
+pub(super) fn enter<T>(
+    cell: &mut Option<Scope>,
+    make: fn() -> Scope,
+    call: impl FnOnce() -> T,
+) -> T {
+    let scope = cell.take().map_or_else(OnceCell::new, OnceCell::from);
+    SCOPE.sync_scope(Current { scope, make }, || {
         let _back = Back(cell);
         call()
     })
@@ -37,6 +50,6 @@ struct Back<'a>(&'a mut Option<Scope>);
 
 impl Drop for Back<'_> {
     fn drop(&mut self) {
-        *self.0 = SCOPE.with(|cell| cell.get().cloned());
+        *self.0 = SCOPE.with(|current| current.scope.get().cloned());
     }
 }

@@ -15,6 +15,7 @@
 //! The type system checks the first half of S1 (a seat is one enum). Tests that are named after the
 //! promises check the rest.
 
+mod attached;
 mod bind;
 mod bound;
 mod current;
@@ -89,27 +90,50 @@ pub async fn scope<F: Future>(future: F) -> F::Output {
 /// assert!(scope.enter(Scope::is_inside));
 /// assert!(scope.enter(|| Scope::current().is_some()));
 /// ```
-#[derive(Debug, Default)]
-pub struct LazyScope(Option<Scope>);
+#[derive(Debug)]
+pub struct LazyScope {
+    opened: Option<Scope>,
+    open: fn() -> Scope,
+}
 
 impl LazyScope {
     /// Makes a scope that is not opened yet.
     pub fn new() -> Self {
-        Self(None)
+        Self::opened_by(Scope::new)
+    }
+
+    /// Makes a scope that `open` opens: with a label or with rules. Inside another scope a plain
+    /// one is opened.
+    ///
+    /// ```
+    /// use cenote::scope::{LazyScope, Scope};
+    ///
+    /// let mut scope = LazyScope::opened_by(|| Scope::new().labelled("GET /rooms"));
+    /// let label = scope.enter(|| Scope::current().and_then(|scope| scope.label()));
+    /// assert_eq!(label.as_deref(), Some("GET /rooms"));
+    /// ```
+    pub fn opened_by(open: fn() -> Scope) -> Self {
+        Self { opened: None, open }
     }
 
     /// Makes a call inside the scope: mostly a poll.
     pub fn enter<T>(&mut self, call: impl FnOnce() -> T) -> T {
-        if self.0.is_none() && Scope::is_inside() {
-            self.0 = Some(Scope::nested());
+        if self.opened.is_none() && Scope::is_inside() {
+            self.opened = Some(Scope::nested());
         }
-        current::enter(&mut self.0, call)
+        current::enter(&mut self.opened, self.open, call)
+    }
+}
+
+impl Default for LazyScope {
+    fn default() -> Self {
+        Self::new()
     }
 }
 
 impl Drop for LazyScope {
     fn drop(&mut self) {
-        if let Some(scope) = &self.0 {
+        if let Some(scope) = &self.opened {
             scope.end();
         }
     }
@@ -148,6 +172,8 @@ struct Seats {
     rules: Rules,
     /// Leases that are pinned there are used here, too.
     outer: Option<Scope>,
+    /// At most one value of each type.
+    attached: Vec<Arc<dyn Any + Send + Sync>>,
     /// A scope meets one or two pools: a list is quicker than a map.
     taken: Vec<(usize, Arc<dyn AnySeat>)>,
 }
@@ -240,9 +266,12 @@ impl Scope {
     pub fn adopt<M: Manager + 'static>(
         &self,
         pool: &Pool<M>,
-        bound: Bound<M>,
+        mut bound: Bound<M>,
     ) -> Result<(), Bound<M>> {
+        let is_own =
+            |seat: &Arc<Seat<M>>| bound.seat.as_ref().is_some_and(|of| Arc::ptr_eq(of, seat));
         match self.own_seat(pool) {
+            Some(seat) if is_own(&seat) && Bound::pin(&mut bound) => Ok(()),
             Some(seat) => seat.adopt(bound),
             None => Err(bound),
         }
@@ -279,15 +308,19 @@ impl Scope {
         }
     }
 
-    /// Returns the seat that is taken, in this scope or in the next one around it; else its own.
+    /// Returns the seat that is taken, in this scope or in the next one around it. If none is, the
+    /// seat of a scope around it that holds its leases; else its own.
     fn seat<M: Manager + 'static>(&self, pool: &Pool<M>) -> Option<Arc<Seat<M>>> {
         let own = self.own_seat(pool);
         if own.as_ref().is_some_and(|seat| seat.is_taken()) {
             return own;
         }
-        let outer = self.lock().outer.clone();
-        let outer = outer.and_then(|scope| scope.seat(pool));
-        outer.filter(|seat| seat.is_taken()).or(own)
+        let Some(outer) = self.lock().outer.clone() else {
+            return own;
+        };
+        let around = outer.seat(pool);
+        let around = around.filter(|seat| seat.is_taken() || outer.rules().hold);
+        around.or(own)
     }
 
     fn own_seat<M: Manager + 'static>(&self, pool: &Pool<M>) -> Option<Arc<Seat<M>>> {

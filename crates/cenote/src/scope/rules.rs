@@ -1,21 +1,23 @@
 //! The rules of a scope: what it asks of the binds in it.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use super::Scope;
 use crate::time::Moment;
 
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Rules {
     /// The first bind of a pool pins its lease.
     pub(super) hold: bool,
     pub(super) one_lease: bool,
     pub(super) deadline: Option<Moment>,
+    pub(super) label: Option<Arc<str>>,
 }
 
 impl Scope {
     /// Holds every resource from its first use until the scope ends, as a request-bound connection
-    /// does: the first bind of a pool pins its lease.
+    /// does: the first bind of a pool pins its lease, also in a scope inside this one.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -96,14 +98,43 @@ impl Scope {
         self
     }
 
-    /// The rules of this scope. The deadline of a scope around it counts, too.
+    /// Labels every lease that is bound in this scope, or in a scope inside it that has no label.
+    /// [`Lease::label`](crate::Lease::label) replaces it.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let pool = cenote::Pool::from_fn(async || Ok::<_, &str>(())).build()?;
+    /// use cenote::scope::Scope;
+    ///
+    /// let scope = Scope::new().labelled("GET /rooms");
+    /// assert_eq!(scope.label().as_deref(), Some("GET /rooms"));
+    /// let _bound = scope.run(pool.bind()).await?;
+    /// assert_eq!(pool.leases()[0].label.as_deref(), Some("GET /rooms"));
+    /// # Ok(()) }
+    /// ```
+    #[must_use]
+    pub fn labelled(self, label: impl Into<Arc<str>>) -> Self {
+        self.lock().rules.label = Some(label.into());
+        self
+    }
+
+    /// Returns the label of this scope, or of the next one around it that has one.
+    pub fn label(&self) -> Option<Arc<str>> {
+        self.rules().label
+    }
+
+    /// The rules of this scope. All but `one_lease` count in the scopes inside it, too.
     pub(super) fn rules(&self) -> Rules {
         let (mut rules, outer) = {
             let seats = self.lock();
-            (seats.rules, seats.outer.clone())
+            (seats.rules.clone(), seats.outer.clone())
         };
-        let outer = outer.and_then(|scope| scope.rules().deadline);
-        rules.deadline = rules.deadline.into_iter().chain(outer).min();
+        if let Some(outer) = outer.map(|scope| scope.rules()) {
+            rules.hold |= outer.hold;
+            rules.deadline = rules.deadline.into_iter().chain(outer.deadline).min();
+            rules.label = rules.label.or(outer.label);
+        }
         rules
     }
 }

@@ -72,6 +72,7 @@ mod resizing;
 mod retain;
 mod runtimes;
 mod scope;
+mod scope_labels;
 mod scope_must_stay;
 mod scope_pinned;
 mod scope_rules;
