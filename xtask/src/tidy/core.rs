@@ -8,10 +8,10 @@ use super::{File, Found};
 
 /// Lines of shipped code, without blank lines, comments and tests. The pool itself has 7,500. The
 /// rest is for what stands beside it: observers that come and go and the list of pools, rules of
-/// scopes and the handle that goes by them, closures that fail, classes of errors, refusals by
-/// reason, futures that wait for a state of the pool, permits, severers, the pool's own probe, and
-/// breakers that several pools share.
-pub(super) const MOST_LINES: usize = 9_130;
+/// scopes, their labels and values, and the handle that goes by them, closures that fail, classes
+/// of errors, refusals by reason, futures that wait for a state of the pool, permits, severers, the
+/// pool's own probe, and breakers that several pools share.
+pub(super) const MOST_LINES: usize = 9_240;
 
 /// Files of the core that are compiled for checks and models only.
 const FOR_CHECKS: &[&str] = &[
