@@ -1,15 +1,18 @@
 //! The ambient transaction: every `&db` in its future is part of it.
 
 use std::future::Future;
+use std::panic::Location;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use cenote::scope::Scope;
+use cenote::status::UNKNOWN_SITE;
 use sqlx::Error;
 
 use crate::db::Db;
 use crate::dialect::Dialect;
-use crate::error::from_bind;
+use crate::error::{from_bind, lost};
+use crate::lazy::{Ambient, Ends, Stage};
 use crate::lease::Lease;
 use crate::transaction::TransactionOptions;
 
@@ -81,11 +84,52 @@ impl<DB: Dialect> Db<DB> {
         Fut: Future<Output = Result<T, E>>,
         E: From<Error>,
     {
-        let acquiring = self.acquire_for(options);
-        async move { run(self, acquiring.await?, &options, work).await }
+        self.transaction_at(Location::caller(), options, work)
     }
 
-    /// Returns whether the caller is in a transaction of this database. The server is not asked.
+    /// As [`transaction_with`](Db::transaction_with), for a caller at `site`.
+    pub(crate) async fn transaction_at<F, Fut, T, E>(
+        &self,
+        site: &'static Location<'static>,
+        options: TransactionOptions,
+        work: F,
+    ) -> Result<T, E>
+    where
+        F: FnOnce() -> Fut,
+        Fut: Future<Output = Result<T, E>>,
+        E: From<Error>,
+    {
+        let joined = self.join(site).await?;
+        let lease = joined.confirm(self.acquire_for(site, options).await?)?;
+        run(self, lease, &options, work).await
+    }
+
+    /// Returns an error unless the caller is in a transaction of this database, for functions that
+    /// must not be committed by themselves.
+    ///
+    /// ```
+    /// # #[cfg(feature = "sqlite")]
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let db = cenote_sqlx::Db::sqlite("sqlite::memory:").max_size(1).build()?;
+    /// assert!(db.require_transaction().is_err());
+    /// db.transaction(async || db.require_transaction()).await?;
+    /// # Ok(()) }
+    /// # #[cfg(not(feature = "sqlite"))] fn main() {}
+    /// ```
+    pub fn require_transaction(&self) -> Result<(), Error> {
+        match self.in_transaction() {
+            true => Ok(()),
+            false => Err(Error::InvalidArgument(format!(
+                "this code needs a transaction of the database `{}`, and runs in none: call it in \
+                 `Db::transaction`, in a `#[transactional]` function or in a route with a \
+                 `TransactionalLayer`, and in the same task",
+                self.pool().name()
+            ))),
+        }
+    }
+
+    /// Returns whether the caller is in a transaction of this database. The server is not asked. A
+    /// [lazy](Db::lazy_transaction) transaction counts before its first statement, too.
     ///
     /// A transaction that SQL text began (`BEGIN` through `&db`, in a scope) counts too. Not
     /// noticed are transactions of functions on the server and of `&mut *lease`, and transactions
@@ -102,6 +146,9 @@ impl<DB: Dialect> Db<DB> {
     /// # #[cfg(not(feature = "sqlite"))] fn main() {}
     /// ```
     pub fn in_transaction(&self) -> bool {
+        if Ambient::here(self).is_some_and(|(ambient, cut)| !cut && ambient.is_waiting()) {
+            return true;
+        }
         let Some(scope) = Scope::current() else {
             return false;
         };
@@ -126,6 +173,7 @@ impl<DB: Dialect> Db<DB> {
     /// # Ok(()) }
     /// # #[cfg(not(feature = "sqlite"))] fn main() {}
     /// ```
+    #[track_caller]
     pub fn peek(&self) -> Option<Lease<DB>> {
         Scope::current()?.peek(self.pool()).map(Lease::new)
     }
@@ -144,8 +192,13 @@ where
     E: From<Error>,
 {
     let depth = lease.session().begin(options).await?;
-    let mut open = Open::new(db, lease, depth);
+    let mut open = Open::new(db, Scope::nested(), lease, depth)?;
+    let late = options.refuse_late.then(|| {
+        let ambient = Ambient::attach(db, &open.scope, *options, Stage::Eager);
+        Ends(ambient)
+    });
     let outcome = open.scope.run(async { work().await }).await;
+    drop(late);
     let closed = open.close(outcome.is_ok()).await;
     let value = outcome?;
     closed?;
@@ -154,8 +207,8 @@ where
 
 /// A transaction whose connection is pinned in a scope. If it is dropped before it has ended, it is
 /// rolled back.
-struct Open<'a, DB: Dialect> {
-    db: &'a Db<DB>,
+pub(crate) struct Open<DB: Dialect> {
+    db: Db<DB>,
     scope: Scope,
     depth: usize,
     /// Whether the connection is pinned in an outer scope, and so stays there.
@@ -164,28 +217,35 @@ struct Open<'a, DB: Dialect> {
     over: bool,
 }
 
-impl<'a, DB: Dialect> Open<'a, DB> {
-    fn new(db: &'a Db<DB>, mut lease: Lease<DB>, depth: usize) -> Self {
+impl<DB: Dialect> Open<DB> {
+    /// Fails if `scope` has ended.
+    pub(crate) fn new(
+        db: &Db<DB>,
+        scope: Scope,
+        mut lease: Lease<DB>,
+        depth: usize,
+    ) -> Result<Self, Error> {
         let stays = lease.is_pinned();
         let doom = lease.session().state.doomed.clone();
-        let scope = Scope::nested();
-        if let Some(bound) = lease.let_go() {
-            let seated = scope.adopt(db.pool(), bound);
-            debug_assert!(seated.is_ok(), "bug: a new scope has a pinned lease");
+        let bound = lease.let_go();
+        let seated = bound.map_or(Ok(()), |bound| scope.adopt(db.pool(), bound));
+        if seated.is_err() {
+            return Err(lost("the scope of this transaction has ended"));
         }
-        Self {
-            db,
+        Ok(Self {
+            db: db.clone(),
             scope,
             depth,
             stays,
             doom,
             over: false,
-        }
+        })
     }
 
     /// Waits until the connection is not in use, and commits or rolls back.
-    async fn close(&mut self, commit: bool) -> Result<(), Error> {
-        let bound = self.scope.run(self.db.pool().bind()).await;
+    pub(crate) async fn close(&mut self, commit: bool) -> Result<(), Error> {
+        let binding = self.db.pool().bind_at(UNKNOWN_SITE, None);
+        let bound = self.scope.run(binding).await;
         let mut bound = bound.map_err(from_bind)?;
         let closed = if commit {
             bound.commit(self.depth).await
@@ -198,7 +258,7 @@ impl<'a, DB: Dialect> Open<'a, DB> {
     }
 }
 
-impl<DB: Dialect> Drop for Open<'_, DB> {
+impl<DB: Dialect> Drop for Open<DB> {
     fn drop(&mut self) {
         if !self.over {
             match self.scope.peek(self.db.pool()) {

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cenote::scope::{BindError, Scope};
+use cenote::status::UNKNOWN_SITE;
 use cenote::{Pool, WarmError};
 use sqlx::Error;
 
@@ -14,7 +15,7 @@ use crate::builder::Builder;
 use crate::dialect::{Dialect, Options};
 use crate::error::{Class, from_bind};
 use crate::known;
-use crate::label::label;
+use crate::label;
 use crate::lease::Lease;
 use crate::manager::Sql;
 use crate::reading::Access;
@@ -246,9 +247,10 @@ impl<DB: Dialect> Db<DB> {
     /// Dropping this future gives up its place in the queue.
     #[track_caller]
     pub fn acquire(&self) -> impl Future<Output = Result<Lease<DB>, Error>> + Send {
-        let binding = self.bind(Location::caller(), Turn::default());
+        let site = Location::caller();
         async move {
-            let mut lease = binding.await?;
+            let joined = self.join(site).await?;
+            let mut lease = joined.confirm(self.bind(site, Turn::default()).await?)?;
             // The lease gives access to the connection itself.
             if lease.session().is_out_of_context() {
                 lease.session().make_ready().await?;
@@ -276,37 +278,48 @@ impl<DB: Dialect> Db<DB> {
     }
 
     /// Acquires a connection for a transaction.
-    #[track_caller]
-    pub(crate) fn acquire_for(
+    pub(crate) async fn acquire_for(
         &self,
+        site: &'static Location<'static>,
         options: TransactionOptions,
-    ) -> impl Future<Output = Result<Lease<DB>, Error>> + Send {
-        let site = Location::caller();
-        async move {
-            let turn = match options.read_only {
-                true => Turn::default(),
-                false => self.turn_to_write("transaction").await?,
-            };
-            self.bind(site, turn).await
-        }
+    ) -> Result<Lease<DB>, Error> {
+        let turn = match options.read_only {
+            true => Turn::default(),
+            false => self.turn_to_write(site, "transaction").await?,
+        };
+        self.bind(site, turn).await
     }
 
-    /// Acquires a connection for one statement.
-    pub(crate) async fn acquire_to(&self, sql: &str) -> Result<Lease<DB>, Error> {
+    /// Acquires a connection for one statement. sqlx's own functions, which call this one for a
+    /// query, do not know the line of their caller.
+    pub(crate) async fn acquire_to(
+        &self,
+        site: &'static Location<'static>,
+        sql: &str,
+    ) -> Result<Lease<DB>, Error> {
+        let site = match site.file().contains("sqlx-core") {
+            true => UNKNOWN_SITE,
+            false => site,
+        };
         let reading = known::reading(DB::LANGUAGE, sql);
         if self.sandbox.is_none() {
             refusal::outside_a_scope(&reading, &self.pool.manager().template.reset, sql)?;
         }
+        let joined = self.join(site).await?;
         let turn = match self.writers.is_some() && reading.access == Access::Writes {
-            true => self.turn_to_write(sql).await?,
+            true => self.turn_to_write(site, sql).await?,
             false => Turn::default(),
         };
-        self.bind(Location::caller(), turn).await
+        joined.confirm(self.bind(site, turn).await?)
     }
 
     /// Waits for the right to write, if the database has one writer at a time. A scope that holds a
     /// connection does not wait, because the current writer may wait for that connection.
-    async fn turn_to_write(&self, sql: &str) -> Result<Turn, Error> {
+    async fn turn_to_write(
+        &self,
+        site: &'static Location<'static>,
+        sql: &str,
+    ) -> Result<Turn, Error> {
         let Some(writers) = &self.writers else {
             return Ok(Turn::default());
         };
@@ -314,12 +327,9 @@ impl<DB: Dialect> Db<DB> {
             return Ok(Turn::default());
         }
         let deadline = self.pool.deadline();
-        let writer = match deadline {
-            Some(deadline) => writers.acquire_by(deadline).await,
-            None => writers.acquire().await,
-        };
+        let writer = writers.acquire_at(site, deadline).await;
         let writer = writer.map_err(|error| from_bind(BindError::Acquire(error)))?;
-        cenote::Lease::label(&writer, label(sql));
+        cenote::Lease::label(&writer, label::in_scope(sql));
         Ok(Turn {
             writer: Some(writer),
             deadline,

@@ -53,8 +53,64 @@ impl Class {
     }
 }
 
+/// Returns what [`Db::classify`](crate::Db::classify) returns, for code that does not know which
+/// database an error comes from.
+///
+/// ```
+/// use cenote_sqlx::{Class, classify};
+///
+/// assert_eq!(classify(&sqlx::Error::RowNotFound), Class::Statement);
+/// assert_eq!(classify(&sqlx::Error::WorkerCrashed), Class::Broken);
+/// ```
+pub fn classify(error: &Error) -> Class {
+    classify_by(error, |error| {
+        #[cfg(feature = "postgres")]
+        if error
+            .try_downcast_ref::<sqlx::postgres::PgDatabaseError>()
+            .is_some()
+        {
+            return crate::postgres::judge(error);
+        }
+        #[cfg(feature = "mysql")]
+        if error
+            .try_downcast_ref::<sqlx::mysql::MySqlDatabaseError>()
+            .is_some()
+        {
+            return crate::mysql::judge(error);
+        }
+        #[cfg(feature = "sqlite")]
+        if error
+            .try_downcast_ref::<sqlx::sqlite::SqliteError>()
+            .is_some()
+        {
+            return crate::sqlite::judge(error);
+        }
+        let _ = error;
+        Class::Statement
+    })
+}
+
+/// Returns whether the server refused to open a connection in a way that a retry cannot change: a
+/// wrong password, an unknown user, an unknown database, or options that make no sense.
+///
+/// ```
+/// assert!(!cenote_sqlx::is_denied(&sqlx::Error::PoolTimedOut));
+/// assert!(cenote_sqlx::is_denied(&sqlx::Error::Configuration("no such host".into())));
+/// ```
+pub fn is_denied(error: &Error) -> bool {
+    match error {
+        Error::Configuration(_) => true,
+        Error::Database(database) => {
+            // SQLite: the file cannot be opened, or is no database.
+            let is_no_database = matches!(database.code().as_deref(), Some("14" | "26"));
+            is_no_database || classify(error) == Class::Denied
+        }
+        _ => false,
+    }
+}
+
 /// Classifies the errors that all drivers share. `judge` classifies errors of the database.
-pub(crate) fn classify(
+pub(crate) fn classify_by(
     error: &Error,
     judge: impl Fn(&(dyn sqlx::error::DatabaseError + 'static)) -> Class,
 ) -> Class {
@@ -182,6 +238,12 @@ struct PoolError(BindError<Error>, Option<&'static str>);
 impl fmt::Display for PoolError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)?;
+        if matches!(self.0, BindError::InUse { .. }) {
+            f.write_str(
+                " (a statement or a row stream of this transaction: read the stream to its end, \
+                 or drop it)",
+            )?;
+        }
         match self.1 {
             Some(way_out) => write!(f, "; a sandbox has one connection: {way_out}"),
             None => Ok(()),

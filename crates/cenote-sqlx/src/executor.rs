@@ -1,6 +1,7 @@
 //! sqlx's `Executor` for the handle, a session, a lease and a transaction.
 
 use std::future::poll_fn;
+use std::panic::Location;
 
 use futures_core::future::BoxFuture;
 use futures_core::stream::BoxStream;
@@ -77,13 +78,18 @@ async fn describe<DB: Dialect>(
 
 /// Writes a method that runs a query, under the name that it has in `Session`.
 macro_rules! run {
-    ($method:ident -> $output:ty, |$this:ident, $sql:ident| $lease:expr, $spare:expr) => {
+    (
+        $method:ident -> $output:ty,
+        |$this:ident, $site:ident, $sql:ident| $lease:expr,
+        $spare:expr
+    ) => {
+        #[track_caller]
         fn $method<'e, 'q: 'e, E>(self, query: E) -> BoxFuture<'e, Result<$output, Error>>
         where
             'c: 'e,
             E: 'q + Execute<'q, DB>,
         {
-            let command = Command::new(query, DB::LANGUAGE);
+            let (command, $site) = (Command::new(query, DB::LANGUAGE), Location::caller());
             Box::pin(async move {
                 let (command, $this) = (command?, self);
                 let spare: Option<Command<DB>> = $spare($this, &command);
@@ -106,22 +112,23 @@ macro_rules! run {
 macro_rules! executor {
     (
         impl [$($generics:tt)*] for $type:ty,
-        |$this:ident, $sql:ident| $lease:expr,
+        |$this:ident, $site:ident, $sql:ident| $lease:expr,
         $spare:expr
     ) => {
         impl<$($generics)*> Executor<'c> for $type {
             type Database = DB;
 
-            run!(execute -> DB::QueryResult, |$this, $sql| $lease, $spare);
-            run!(fetch_all -> Vec<DB::Row>, |$this, $sql| $lease, $spare);
-            run!(fetch_optional -> Option<DB::Row>, |$this, $sql| $lease, $spare);
+            run!(execute -> DB::QueryResult, |$this, $site, $sql| $lease, $spare);
+            run!(fetch_all -> Vec<DB::Row>, |$this, $site, $sql| $lease, $spare);
+            run!(fetch_optional -> Option<DB::Row>, |$this, $site, $sql| $lease, $spare);
 
+            #[track_caller]
             fn fetch_many<'e, 'q: 'e, E>(self, query: E) -> BoxStream<'e, Result<Step<DB>, Error>>
             where
                 'c: 'e,
                 E: 'q + Execute<'q, DB>,
             {
-                let command = Command::new(query, DB::LANGUAGE);
+                let (command, $site) = (Command::new(query, DB::LANGUAGE), Location::caller());
                 Box::pin(TryAsyncStream::new(move |rows| async move {
                     let (command, $this) = (command?, self);
                     let spare: Option<Command<DB>> = $spare($this, &command);
@@ -138,6 +145,7 @@ macro_rules! executor {
                 }))
             }
 
+            #[track_caller]
             fn prepare_with<'e>(
                 self,
                 sql: SqlStr,
@@ -146,6 +154,7 @@ macro_rules! executor {
             where
                 'c: 'e,
             {
+                let $site = Location::caller();
                 Box::pin(async move {
                     let $this = self;
                     let $sql = sql.as_str();
@@ -153,10 +162,12 @@ macro_rules! executor {
                 })
             }
 
+            #[track_caller]
             fn describe<'e>(self, sql: SqlStr) -> BoxFuture<'e, Result<Describe<DB>, Error>>
             where
                 'c: 'e,
             {
+                let $site = Location::caller();
                 Box::pin(async move {
                     let $this = self;
                     let $sql = sql.as_str();
@@ -169,22 +180,22 @@ macro_rules! executor {
 
 executor!(
     impl ['c, DB: Dialect] for &'c Db<DB>,
-    |db, sql| db.acquire_to(sql).await?,
+    |db, site, sql| db.acquire_to(site, sql).await?,
     Db::spare
 );
 executor!(
     impl ['c, DB: Dialect] for &'c mut Session<DB>,
-    |session, _sql| session,
+    |session, _site, _sql| session,
     |_: &Session<DB>, _| None
 );
 executor!(
     impl ['c, DB: Dialect] for &'c mut Lease<DB>,
-    |lease, _sql| lease,
+    |lease, _site, _sql| lease,
     |_: &Lease<DB>, _| None
 );
 executor!(
     impl ['c, DB: Dialect] for &'c mut Transaction<'_, DB>,
-    |transaction, _sql| transaction,
+    |transaction, _site, _sql| transaction,
     |_: &Transaction<'_, DB>, _| None
 );
 
@@ -192,6 +203,7 @@ impl<'c, DB: Dialect> Acquire<'c> for &'c Db<DB> {
     type Database = DB;
     type Connection = Lease<DB>;
 
+    #[track_caller]
     fn acquire(self) -> BoxFuture<'c, Result<Lease<DB>, Error>> {
         Box::pin(Db::acquire(self))
     }

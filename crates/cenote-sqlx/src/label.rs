@@ -1,5 +1,7 @@
 //! The label of a lease: the text of its statement.
 
+use cenote::scope::Scope;
+
 /// The length of a label, in characters.
 const LABEL: usize = 120;
 
@@ -23,4 +25,14 @@ pub(crate) fn label(sql: &str) -> String {
         taken += 1;
     }
     label
+}
+
+/// Returns the label of a lease that runs this statement: the label of the caller's scope, and the
+/// statement.
+pub(crate) fn in_scope(sql: &str) -> String {
+    let statement = label(sql);
+    match Scope::current().and_then(|scope| scope.label()) {
+        Some(purpose) => format!("{purpose}: {statement}"),
+        None => statement,
+    }
 }

@@ -8,7 +8,7 @@ use futures_core::future::BoxFuture;
 use sqlx::{Acquire, Connection, Error};
 
 use crate::dialect::Dialect;
-use crate::label::label;
+use crate::label;
 use crate::manager::Sql;
 use crate::session::{Progress, Session};
 
@@ -63,7 +63,7 @@ impl<DB: Dialect> Lease<DB> {
 
     /// Returns the session, and labels the lease with this statement.
     pub(crate) fn session_for(&mut self, sql: &str) -> &mut Session<DB> {
-        cenote::Lease::label(self.bound(), label(sql));
+        cenote::Lease::label(self.bound(), label::in_scope(sql));
         self.session()
     }
 

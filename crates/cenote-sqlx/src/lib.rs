@@ -6,7 +6,6 @@
 #![cfg_attr(
     not(any(feature = "postgres", feature = "mysql", feature = "sqlite")),
     expect(
-        dead_code,
         unused_imports,
         unused_macros,
         reason = "shared by the databases, of which none is chosen"
@@ -26,6 +25,7 @@ mod error;
 mod executor;
 mod known;
 mod label;
+mod lazy;
 mod lease;
 mod lexer;
 mod manager;
@@ -59,7 +59,8 @@ pub use credentials::Credentials;
 pub use db::Db;
 pub use dialect::{Dialect, Options, Step};
 pub use dirt::Dirt;
-pub use error::{Class, is_timeout, pool_error};
+pub use error::{Class, classify, is_denied, is_timeout, pool_error};
+pub use lazy::LazyTransaction;
 pub use lease::Lease;
 pub use manager::Sql;
 pub use retry::Retry;

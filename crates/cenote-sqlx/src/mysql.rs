@@ -29,7 +29,7 @@ impl Dialect for MySql {
     const PROBE: &'static str = "DO 0";
 
     fn classify(error: &Error) -> Class {
-        error::classify(error, judge)
+        error::classify_by(error, judge)
     }
 
     /// A deadlock rolls the whole transaction of its victim back, and the next statement would be
@@ -152,7 +152,7 @@ fn number_of(error: &(dyn DatabaseError + 'static)) -> Option<u16> {
     Some(error.number())
 }
 
-fn judge(error: &(dyn DatabaseError + 'static)) -> Class {
+pub(crate) fn judge(error: &(dyn DatabaseError + 'static)) -> Class {
     match number_of(error) {
         // Lock wait timeout, deadlock, changed since last read.
         Some(1205 | 1213 | 1020) => Class::Conflict,

@@ -21,7 +21,7 @@ impl<DB: Dialect> Session<DB> {
         self.fit_context().await?;
         self.save().await?;
         let nested = self.depth() > self.state.floor;
-        if nested && *options != TransactionOptions::default() {
+        if nested && options.is_special() {
             return Err(Error::InvalidSavePointStatement);
         }
         let statement = DB::begin(options).filter(|_| self.depth() == 0);

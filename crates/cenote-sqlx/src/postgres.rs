@@ -49,7 +49,7 @@ impl Dialect for Postgres {
     const HEALS: bool = true;
 
     fn classify(error: &Error) -> Class {
-        error::classify(error, judge)
+        error::classify_by(error, judge)
     }
 
     fn is_stale(error: &Error) -> bool {
@@ -256,7 +256,7 @@ impl Drop for Turn<'_> {
     }
 }
 
-fn judge(error: &(dyn DatabaseError + 'static)) -> Class {
+pub(crate) fn judge(error: &(dyn DatabaseError + 'static)) -> Class {
     let code = error.code().unwrap_or_default();
     match &*code {
         // Serialization failure, deadlock, lock not available.

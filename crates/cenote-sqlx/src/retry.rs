@@ -2,6 +2,7 @@
 
 use std::error::Error as StdError;
 use std::future::Future;
+use std::panic::Location;
 use std::time::Duration;
 
 use sqlx::Error;
@@ -9,6 +10,7 @@ use sqlx::Error;
 use crate::db::Db;
 use crate::dialect::Dialect;
 use crate::error::Class;
+use crate::transaction::TransactionOptions;
 
 /// How often a transaction is tried, and how long it rests in between: a random time up to a limit,
 /// which doubles after each try.
@@ -77,12 +79,32 @@ impl<DB: Dialect> Db<DB> {
     ///
     /// # Cancel safety
     /// As [`transaction`](Db::transaction).
-    pub async fn retrying<F, Fut, T, E>(&self, retry: Retry, mut work: F) -> Result<T, E>
+    #[track_caller]
+    pub fn retrying<F, Fut, T, E>(
+        &self,
+        retry: Retry,
+        work: F,
+    ) -> impl Future<Output = Result<T, E>>
     where
         F: FnMut() -> Fut,
         Fut: Future<Output = Result<T, E>>,
         E: StdError + From<Error> + 'static,
     {
+        self.retrying_at(Location::caller(), retry, work)
+    }
+
+    async fn retrying_at<F, Fut, T, E>(
+        &self,
+        site: &'static Location<'static>,
+        retry: Retry,
+        mut work: F,
+    ) -> Result<T, E>
+    where
+        F: FnMut() -> Fut,
+        Fut: Future<Output = Result<T, E>>,
+        E: StdError + From<Error> + 'static,
+    {
+        let options = TransactionOptions::new();
         let attempts = if self.in_transaction() {
             1
         } else {
@@ -90,7 +112,7 @@ impl<DB: Dialect> Db<DB> {
         };
         let mut tried = 1;
         loop {
-            let outcome = self.transaction(&mut work).await;
+            let outcome = self.transaction_at(site, options, &mut work).await;
             match outcome {
                 Err(error) if tried < attempts && is_conflict::<DB>(&error) => {
                     tokio::time::sleep(retry.rest(tried)).await;

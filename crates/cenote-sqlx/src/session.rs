@@ -226,7 +226,8 @@ impl<DB: Dialect> Session<DB> {
 
     /// Prepares the session for this statement and marks it as running.
     pub(crate) async fn start(&mut self, sql: &str) -> Result<(), Error> {
-        self.start_reading(sql, known::reading(DB::LANGUAGE, sql)).await
+        self.start_reading(sql, known::reading(DB::LANGUAGE, sql))
+            .await
     }
 
     async fn start_reading(&mut self, sql: &str, reading: Reading) -> Result<(), Error> {

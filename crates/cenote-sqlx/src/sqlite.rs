@@ -43,7 +43,7 @@ impl Dialect for Sqlite {
         match opening.and_then(Error::as_database_error).map(kind_of) {
             // No permission, cannot open, not authorized, no database.
             Some(3 | 14 | 23 | 26) => Class::Denied,
-            _ => error::classify(error, judge),
+            _ => error::classify_by(error, judge),
         }
     }
 
@@ -238,7 +238,7 @@ fn kind_of(error: &(dyn DatabaseError + 'static)) -> i32 {
     code.unwrap_or_default() & 0xff
 }
 
-fn judge(error: &(dyn DatabaseError + 'static)) -> Class {
+pub(crate) fn judge(error: &(dyn DatabaseError + 'static)) -> Class {
     match kind_of(error) {
         // Busy, locked.
         5 | 6 => Class::Conflict,

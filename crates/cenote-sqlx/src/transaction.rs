@@ -3,6 +3,7 @@
 use std::fmt;
 use std::future::Future;
 use std::ops::{Deref, DerefMut};
+use std::panic::Location;
 
 use futures_core::future::BoxFuture;
 use sqlx::{Acquire, Connection, Error};
@@ -24,6 +25,7 @@ use crate::session::Session;
 pub struct TransactionOptions {
     pub(crate) isolation: Option<Isolation>,
     pub(crate) read_only: bool,
+    pub(crate) refuse_late: bool,
 }
 
 impl TransactionOptions {
@@ -42,6 +44,36 @@ impl TransactionOptions {
     pub fn read_only(mut self) -> Self {
         self.read_only = true;
         self
+    }
+
+    /// Refuses statements in the scope of the transaction after its end. Such a statement comes
+    /// from a task that got the scope and outlives the transaction. Without this it runs and is
+    /// committed by itself. It counts for transactions with a scope, not for
+    /// [`begin_with`](Db::begin_with).
+    ///
+    /// ```
+    /// # #[cfg(feature = "sqlite")]
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let db = cenote_sqlx::Db::sqlite("sqlite::memory:").max_size(1).build()?;
+    /// use cenote::scope::Scope;
+    /// use cenote_sqlx::TransactionOptions;
+    ///
+    /// let options = TransactionOptions::new().refuse_late();
+    /// let work = async || Ok::<_, sqlx::Error>(Scope::current());
+    /// let scope = db.transaction_with(options, work).await?;
+    /// let late = scope.unwrap().run(async { sqlx::query("SELECT 1").execute(&db).await });
+    /// assert!(late.await.unwrap_err().to_string().contains("is over"));
+    /// # Ok(()) }
+    /// # #[cfg(not(feature = "sqlite"))] fn main() {}
+    /// ```
+    pub fn refuse_late(mut self) -> Self {
+        self.refuse_late = true;
+        self
+    }
+
+    /// Returns whether it says how the transaction begins. A savepoint cannot.
+    pub(crate) fn is_special(&self) -> bool {
+        self.isolation.is_some() || self.read_only
     }
 }
 
@@ -157,8 +189,12 @@ impl<DB: Dialect> Db<DB> {
         &self,
         options: TransactionOptions,
     ) -> impl Future<Output = Result<Transaction<'static, DB>, Error>> + Send {
-        let acquiring = self.acquire_for(options);
-        async move { Transaction::own(acquiring.await?, &options).await }
+        let site = Location::caller();
+        async move {
+            let joined = self.join(site).await?;
+            let lease = joined.confirm(self.acquire_for(site, options).await?)?;
+            Transaction::own(lease, &options).await
+        }
     }
 }
 

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use cenote::AcquireError;
 use cenote::scope::BindError;
+use cenote::{AcquireError, OpenError};
 use http::header::RETRY_AFTER;
 use http::{HeaderValue, Response, StatusCode};
 use sqlx::Error;
 
 use super::{Outcome, Reply};
-use crate::error::pool_error;
+use crate::error::{Class, classify, is_denied, pool_error};
 
 impl Reply for StatusCode {
     fn is_error(&self) -> bool {
@@ -36,9 +36,11 @@ macro_rules! tuples {
 
 tuples!((A), (A, B), (A, B, C), (A, B, C, D), (A, B, C, D, E));
 
-/// The status decides. A failed transaction is a 500, or a 503 with `Retry-After` if the pool had
-/// no connection to lend (timeout, breaker tripped, too many waiters). The body is empty. The error
-/// is among the extensions as an `Arc<sqlx::Error>`, where `ProblemLayer` of cenote-tower finds it.
+/// The status decides. A failed transaction is a 503 with `Retry-After` if the pool had no
+/// connection to lend, or after a conflict with another transaction, and a 500 otherwise.
+/// `Retry-After` is left out if a retry cannot help
+/// (wrong password, unknown database). The body is empty. The error is among the extensions as an
+/// `Arc<sqlx::Error>`, where `ProblemLayer` of cenote-tower finds it.
 impl<B: Default> Outcome for Response<B> {
     fn commits(&self) -> bool {
         !self.is_error()
@@ -56,8 +58,7 @@ impl<B: Default> Outcome for Response<B> {
     }
 }
 
-/// The status decides. A failed transaction is a 500, or a 503 if the pool had no connection to
-/// lend.
+/// The status decides. A failed transaction has the status that a response has.
 impl Outcome for StatusCode {
     fn commits(&self) -> bool {
         !self.is_error()
@@ -69,23 +70,50 @@ impl Outcome for StatusCode {
 }
 
 fn status(error: &Error) -> StatusCode {
-    match worth_waiting(error) {
-        Some(_) => StatusCode::SERVICE_UNAVAILABLE,
-        None => StatusCode::INTERNAL_SERVER_ERROR,
+    let may_pass = nothing_to_lend(error).is_some() || classify(error) == Class::Conflict;
+    match may_pass {
+        true => StatusCode::SERVICE_UNAVAILABLE,
+        false => StatusCode::INTERNAL_SERVER_ERROR,
     }
 }
 
-/// Returns after how many seconds the pool may have a connection again, if there was none.
+/// Returns after how many seconds a retry may help: the pool may have a connection again, or the
+/// conflict may be over. Up to half of it is added at random, at least up to two seconds.
 fn worth_waiting(error: &Error) -> Option<u64> {
-    // `busy` in cenote-tower has the same three variants, and a test there compares both. A failed
-    // open is not among them: waiting does not help.
+    let after = match nothing_to_lend(error) {
+        Some(error) => after(error)?,
+        None if classify(error) == Class::Conflict => 1,
+        None => return None,
+    };
+    Some(after.saturating_add(fastrand::u64(0..=(after / 2).max(2))))
+}
+
+/// Returns the error of a pool that has nothing to lend. `busy` in cenote-tower has the same
+/// variants, and a test there compares both.
+fn nothing_to_lend(error: &Error) -> Option<&AcquireError<Error>> {
     let BindError::Acquire(error) = pool_error(error)? else {
         return None;
     };
-    match error {
-        AcquireError::Unavailable(unavailable) => Some(unavailable.retry_after.map_or(1, seconds)),
-        AcquireError::TimedOut(_) | AcquireError::Rejected { .. } => Some(1),
-        _ => None,
+    let is_it = matches!(
+        error,
+        AcquireError::Unavailable(_)
+            | AcquireError::TimedOut(_)
+            | AcquireError::Rejected { .. }
+            | AcquireError::Open { .. }
+    );
+    is_it.then_some(error)
+}
+
+fn after(error: &AcquireError<Error>) -> Option<u64> {
+    let (after, open) = match error {
+        AcquireError::Unavailable(seen) => (seen.retry_after, seen.cause.as_ref()),
+        AcquireError::TimedOut(seen) => (None, seen.last_open_error()),
+        AcquireError::Open { error, .. } => (None, Some(error)),
+        _ => (None, None),
+    };
+    match open {
+        Some(OpenError::Failed(cause)) if is_denied(cause) => None,
+        _ => Some(after.map_or(1, seconds)),
     }
 }
 

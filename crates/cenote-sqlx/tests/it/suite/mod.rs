@@ -6,6 +6,7 @@ mod generic;
 mod guide;
 mod hygiene;
 mod isolation;
+mod lazy;
 mod migrations;
 mod money;
 mod nesting;
