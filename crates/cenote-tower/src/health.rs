@@ -4,6 +4,7 @@ use std::convert::Infallible;
 use std::fmt;
 use std::future::{Ready, ready};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 
 use cenote::{Health, Manager, Pool};
@@ -14,10 +15,11 @@ use tower_service::Service;
 use crate::text::{Text, quoted};
 
 /// A service that responds with 200 while every pool is ready, and with 503 while a pool is stuck,
-/// down or closed. It acquires nothing.
+/// down (its opens hang or fail) or closed, and after [`drain`](Readiness::drain). It acquires
+/// nothing.
 ///
 /// A busy pool is ready. A pool that has opened nothing yet is ready too, unless
-/// [`require_proven`](Readiness::require_proven) was called.
+/// [`require_warm`](Readiness::require_warm) was called.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -37,7 +39,9 @@ use crate::text::{Text, quoted};
 #[derive(Clone, Default)]
 pub struct Readiness {
     pools: Vec<(String, Arc<dyn Fn() -> Health + Send + Sync>)>,
-    proven_only: bool,
+    warm_only: bool,
+    /// Shared by all clones.
+    draining: Arc<AtomicBool>,
 }
 
 impl Readiness {
@@ -65,30 +69,57 @@ impl Readiness {
     /// use tower::ServiceExt;
     ///
     /// let pool = cenote::Pool::from_fn(async || Ok::<_, std::io::Error>(())).build()?;
-    /// let readiness = Readiness::new().pool(&pool).require_proven();
+    /// let readiness = Readiness::new().pool(&pool).require_warm();
     /// assert_eq!(readiness.clone().oneshot(()).await?.status(), 503);
     ///
     /// pool.warm().await?;
     /// assert_eq!(readiness.oneshot(()).await?.status(), 200);
     /// # Ok(()) }
     /// ```
-    pub fn require_proven(mut self) -> Self {
-        self.proven_only = true;
+    pub fn require_warm(mut self) -> Self {
+        self.warm_only = true;
         self
     }
 
+    /// Reports not ready from now on, for this value and all of its clones. Requests are served as
+    /// before: the load balancer notices and sends no more of them, and then the program stops.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use cenote_tower::Readiness;
+    /// use tower::ServiceExt;
+    ///
+    /// let readiness = Readiness::new();
+    /// let served = readiness.clone();
+    /// readiness.drain();
+    /// let response = served.oneshot(()).await?;
+    /// assert_eq!((response.status().as_u16(), response.body().as_str()), (503, r#"{"ready":false,"draining":true,"pools":{}}"#));
+    /// # Ok(()) }
+    /// ```
+    pub fn drain(&self) {
+        self.draining.store(true, Ordering::Release);
+    }
+
+    /// Returns whether [`drain`](Readiness::drain) was called.
+    pub fn is_draining(&self) -> bool {
+        self.draining.load(Ordering::Acquire)
+    }
+
     fn accepts(&self, health: Health) -> bool {
-        health.is_ready() && !(self.proven_only && health == Health::Unproven)
+        health.is_ready() && !(self.warm_only && health == Health::Unproven)
     }
 
     fn respond(&self) -> Response<Text> {
         let states: Vec<_> = self.pools.iter().map(|(name, ask)| (name, ask())).collect();
-        let is_ready = states.iter().all(|(_, health)| self.accepts(*health));
+        let draining = self.is_draining();
+        let is_ready = !draining && states.iter().all(|(_, health)| self.accepts(*health));
         let pools: Vec<String> = states
             .iter()
             .map(|(name, health)| format!("{}:{}", quoted(name), quoted(&health.to_string())))
             .collect();
-        let body = format!(r#"{{"ready":{is_ready},"pools":{{{}}}}}"#, pools.join(","));
+        let draining = if draining { r#","draining":true"# } else { "" };
+        let pools = pools.join(",");
+        let body = format!(r#"{{"ready":{is_ready}{draining},"pools":{{{pools}}}}}"#);
         let status = match is_ready {
             true => StatusCode::OK,
             false => StatusCode::SERVICE_UNAVAILABLE,
