@@ -4,11 +4,20 @@
     doc = include_str!("../README.md")
 )]
 
+mod asked;
+mod convert;
+mod estimate;
 mod health;
+#[cfg(feature = "axum")]
+mod leased;
 mod problem;
 mod problem_layer;
+mod retry_after;
 mod scope;
+mod service_error;
 mod shed;
+#[cfg(feature = "sqlx")]
+mod stack;
 mod text;
 #[cfg(feature = "sqlx")]
 mod transactional;
@@ -19,10 +28,15 @@ mod verdict;
 #[cfg(feature = "axum")]
 pub use health::health_routes;
 pub use health::{Liveness, Readiness};
+#[cfg(feature = "axum")]
+pub use leased::Leased;
 pub use problem::Problem;
-pub use problem_layer::{ProblemFuture, ProblemLayer, ProblemService, ServiceError};
+pub use problem_layer::{ProblemFuture, ProblemLayer, ProblemService};
 pub use scope::{ScopeBody, ScopeFuture, ScopeLayer, ScopeService};
+pub use service_error::ServiceError;
 pub use shed::{ShedFuture, ShedLayer, ShedService};
+#[cfg(feature = "sqlx")]
+pub use stack::{Stack, StackService};
 pub use text::{AnswerBody, Text};
 #[cfg(feature = "sqlx")]
 pub use transactional::{TransactionalLayer, TransactionalService};

@@ -4,31 +4,38 @@
 use std::borrow::Cow;
 use std::error::Error;
 use std::fmt;
-use std::iter::successors;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cenote::AcquireError;
-use cenote::scope::BindError;
 use cenote::status::HolderGroup;
 use http::header::{CONTENT_TYPE, RETRY_AFTER};
-use http::{HeaderValue, Response, StatusCode};
+use http::{HeaderValue, Method, Response, StatusCode};
 
+use crate::asked::Asked;
+use crate::convert::story;
+use crate::estimate::Line;
+use crate::retry_after::{RETRY_AFTER_DEFAULT, RetryAfter};
 use crate::text::{Text, quoted};
 
-/// `Retry-After` where neither the error nor the layer knows better.
-pub(crate) const RETRY_AFTER_DEFAULT: Duration = Duration::from_secs(1);
-
-const BUSY: &str = "the service is busy, try again later";
 const FAILED: &str = "the request could not be served";
 
 /// The response to a request that failed. The client gets the status and the detail. The report
 /// goes to the log: see [`ProblemLayer::on_problem`](crate::ProblemLayer::on_problem).
 ///
-/// The error of a pool that has nothing to lend (timeout, breaker tripped, too many waiters)
-/// becomes a 503 with `Retry-After`. Any other error that `?` converts becomes a 500 without
-/// details. With the feature `axum` a problem is a response, so that a handler can return it as its
-/// error.
+/// `?` makes a problem from an error:
+///
+/// | error | status |
+/// |---|---|
+/// | the pool has nothing to lend: timeout, failed open, breaker tripped, too many waiters | 503 with `Retry-After` |
+/// | the same, and a retry cannot help: wrong password, unknown user or database | 503 without it |
+/// | `sqlx::Error::RowNotFound` | 404 |
+/// | a violated unique or foreign key | 409 |
+/// | a conflict with another transaction: serialization failure, deadlock | 503 with `Retry-After` |
+/// | any other | 500 without details |
+///
+/// [`ProblemLayer::sqlx_errors`](crate::ProblemLayer::sqlx_errors) changes the statuses of sqlx's
+/// errors in one place. With the feature `axum` a problem is a response, so that a handler can
+/// return it as its error.
 ///
 /// Do not send `error.to_string()` to a client instead. The text of a pool error has file names of
 /// the program and the statements of other requests.
@@ -44,7 +51,7 @@ const FAILED: &str = "the request could not be served";
 ///
 /// let response = problem.to_response();
 /// assert_eq!(response.status(), 503);
-/// assert_eq!(response.headers()["retry-after"], "1");
+/// assert!(response.headers().contains_key("retry-after"));
 /// assert!(!response.body().as_str().contains("rooms"), "the client learns nothing about the pool");
 /// assert!(problem.report().contains("rooms") && problem.holders()[0].count == 1);
 /// # Ok(()) }
@@ -53,9 +60,15 @@ const FAILED: &str = "the request could not be served";
 pub struct Problem {
     status: StatusCode,
     detail: Cow<'static, str>,
-    retry_after: Option<Duration>,
+    pub(crate) retry_after: RetryAfter,
     report: Option<Arc<str>>,
-    holders: Arc<[HolderGroup]>,
+    pub(crate) holders: Arc<[HolderGroup]>,
+    /// The line of the pool that had nothing to lend.
+    pub(crate) line: Option<Line>,
+    /// The error that it was made from.
+    #[cfg(feature = "sqlx")]
+    pub(crate) error: Option<Arc<sqlx::Error>>,
+    asked: Option<Asked>,
 }
 
 impl Problem {
@@ -78,16 +91,61 @@ impl Problem {
         Self {
             status,
             detail: detail.into(),
-            retry_after: None,
+            retry_after: RetryAfter::Unset,
             report: None,
             holders: Arc::default(),
+            line: None,
+            #[cfg(feature = "sqlx")]
+            error: None,
+            asked: None,
         }
     }
 
-    /// Sets the `Retry-After` of a 503. Without it the value is that of
-    /// [`ProblemLayer`](crate::ProblemLayer), or one second.
+    /// Sets the `Retry-After` of a 503. Without it [`ProblemLayer`](crate::ProblemLayer) estimates
+    /// it, and outside of that layer it is one to three seconds.
     pub fn with_retry_after(mut self, after: Duration) -> Self {
-        self.retry_after = Some(after);
+        self.retry_after = RetryAfter::Exactly(after);
+        self
+    }
+
+    /// Leaves `Retry-After` out of a 503, because a retry cannot help.
+    ///
+    /// ```
+    /// # use cenote_tower::Problem;
+    /// let problem = Problem::new(http::StatusCode::SERVICE_UNAVAILABLE, "closed for good");
+    /// assert!(problem.to_response().headers().contains_key("retry-after"));
+    /// let problem = problem.without_retry_after();
+    /// assert!(!problem.to_response().headers().contains_key("retry-after"));
+    /// ```
+    pub fn without_retry_after(mut self) -> Self {
+        self.retry_after = RetryAfter::Never;
+        self
+    }
+
+    /// Sets an estimate of the `Retry-After`, which is spread over the clients.
+    pub(crate) fn with_estimate(mut self, after: Duration) -> Self {
+        self.retry_after = RetryAfter::About(after);
+        self
+    }
+
+    #[cfg(feature = "sqlx")]
+    pub(crate) fn with_error(mut self, error: Arc<sqlx::Error>) -> Self {
+        self.error = Some(error);
+        self
+    }
+
+    #[cfg(feature = "sqlx")]
+    pub(crate) fn has_report(&self) -> bool {
+        self.report.is_some()
+    }
+
+    /// Notes the request that it belongs to, also in the report.
+    pub(crate) fn with_request(mut self, asked: Asked) -> Self {
+        if self.asked.is_some() {
+            return self;
+        }
+        self.report = Some(format!("{asked}: {}", self.report()).into());
+        self.asked = Some(asked);
         self
     }
 
@@ -121,63 +179,6 @@ impl Problem {
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, detail).with_report(report)
     }
 
-    /// Returns the 503 for an error of a pool that has nothing to lend, or for an error with such a
-    /// cause. Returns `None` for any other error.
-    ///
-    /// `E` is the error of the pool's manager.
-    ///
-    /// ```
-    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// use cenote::{ClosureError, Pool};
-    /// use cenote_tower::Problem;
-    ///
-    /// let pool = Pool::from_fn(async || Ok::<_, std::io::Error>(())).build()?;
-    /// pool.breaker().trip();
-    /// let error = pool.acquire().await.unwrap_err();
-    /// assert_eq!(Problem::of::<ClosureError>(&error).expect("nothing to lend").status(), 503);
-    /// assert!(Problem::of::<ClosureError>(&std::io::Error::other("disk on fire")).is_none());
-    /// # Ok(()) }
-    /// ```
-    pub fn of<E: fmt::Debug + 'static>(error: &(dyn Error + 'static)) -> Option<Self> {
-        let found = causes(error).find_map(|cause| match cause.downcast_ref() {
-            Some(BindError::<E>::Acquire(acquire)) => busy(acquire),
-            _ => busy::<E>(cause.downcast_ref()?),
-        });
-        found.map(|busy| busy.with_report_of(error))
-    }
-
-    /// Returns the 503 for an error of sqlx that means that the pool has nothing to lend, or for an
-    /// error with such a cause. Returns `None` for any other error.
-    ///
-    /// ```
-    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// # let db = cenote_sqlx::Db::sqlite("sqlite::memory:").max_size(1).build()?;
-    /// use cenote_tower::Problem;
-    ///
-    /// db.pool().breaker().trip();
-    /// let error = sqlx::query("SELECT 1").execute(&db).await.unwrap_err();
-    /// assert_eq!(Problem::of_sqlx(&error).expect("nothing to lend").status(), 503);
-    /// assert!(Problem::of_sqlx(&sqlx::Error::RowNotFound).is_none());
-    /// # Ok(()) }
-    /// ```
-    #[cfg(feature = "sqlx")]
-    pub fn of_sqlx(error: &(dyn Error + 'static)) -> Option<Self> {
-        let found = causes(error).find_map(|cause| {
-            let error = cause.downcast_ref().and_then(cenote_sqlx::pool_error)?;
-            match error {
-                BindError::Acquire(acquire) => busy(acquire),
-                _ => None,
-            }
-        });
-        let found = found.map(|busy| busy.with_report_of(error));
-        found.or_else(|| Self::of::<sqlx::Error>(error))
-    }
-
-    fn with_report_of(self, error: &(dyn Error + 'static)) -> Self {
-        let report = story(error, &self.holders);
-        self.with_report(report)
-    }
-
     /// Returns the status of the response.
     pub fn status(&self) -> StatusCode {
         self.status
@@ -188,8 +189,8 @@ impl Problem {
         &self.detail
     }
 
-    /// Returns the text for the log: the error, the holders of the resources, and the causes.
-    /// Without a report it is the text for the client.
+    /// Returns the text for the log: the request, the error, the holders of the resources, and the
+    /// causes. Without a report it is the text for the client.
     pub fn report(&self) -> &str {
         self.report.as_deref().unwrap_or(&self.detail)
     }
@@ -201,7 +202,18 @@ impl Problem {
 
     /// Returns the `Retry-After` of this problem, if the error or the caller set one.
     pub fn retry_after(&self) -> Option<Duration> {
-        self.retry_after
+        self.retry_after.duration()
+    }
+
+    /// Returns the method of the request, if a [`ProblemLayer`](crate::ProblemLayer) noted it.
+    pub fn method(&self) -> Option<&Method> {
+        self.asked.as_ref().map(Asked::method)
+    }
+
+    /// Returns the route that axum matched, or else the path of the request, if a
+    /// [`ProblemLayer`](crate::ProblemLayer) noted it.
+    pub fn route(&self) -> Option<&str> {
+        self.asked.as_ref().map(Asked::route)
     }
 
     /// Returns the response. The problem is among its extensions, where
@@ -220,69 +232,12 @@ impl Problem {
         let kind = HeaderValue::from_static("application/problem+json");
         response.headers_mut().insert(CONTENT_TYPE, kind);
         if *status == StatusCode::SERVICE_UNAVAILABLE {
-            let after = self.retry_after.unwrap_or(RETRY_AFTER_DEFAULT);
-            response.headers_mut().insert(RETRY_AFTER, seconds(after));
+            let after = self.retry_after.header(RETRY_AFTER_DEFAULT);
+            let headers = response.headers_mut();
+            after.map(|after| headers.insert(RETRY_AFTER, after));
         }
         response.extensions_mut().insert(self.clone());
         response
-    }
-}
-
-/// Rounds up to whole seconds, at least one: after zero seconds all clients would return at once.
-pub(crate) fn seconds(after: Duration) -> HeaderValue {
-    let up = after.as_secs() + u64::from(after.subsec_nanos() > 0);
-    HeaderValue::from(up.max(1))
-}
-
-/// Returns the 503 for the three errors that may pass with time.
-fn busy<E>(error: &AcquireError<E>) -> Option<Problem> {
-    let mut busy = Problem::new(StatusCode::SERVICE_UNAVAILABLE, BUSY);
-    match error {
-        AcquireError::TimedOut(seen) => busy.holders = seen.holders().into(),
-        AcquireError::Unavailable(unavailable) => busy.retry_after = unavailable.retry_after,
-        AcquireError::Rejected { .. } => {}
-        _ => return None,
-    }
-    Some(busy)
-}
-
-/// Returns the error, its cause, the cause of that, and so on.
-fn causes<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
-    successors(Some(error), |&cause| cause.source())
-}
-
-/// Returns the report of an error: its text, every holder and every cause. A cause that is part of
-/// the text above it is left out.
-fn story(error: &(dyn Error + 'static), holders: &[HolderGroup]) -> String {
-    let mut story = error.to_string();
-    let held = holders.iter().map(|group| format!("\nheld: {group}"));
-    story.extend(held);
-    for cause in causes(error).skip(1).map(ToString::to_string) {
-        // The text of a pool's error has its causes in one line.
-        if !story.contains(&cause) && !story.contains(&cause.replace('\n', " ")) {
-            story.push_str("\ncause: ");
-            story.push_str(&cause);
-        }
-    }
-    story
-}
-
-impl<E: fmt::Debug + 'static> From<AcquireError<E>> for Problem {
-    fn from(error: AcquireError<E>) -> Self {
-        Self::of::<E>(&error).unwrap_or_else(|| Self::internal(&error))
-    }
-}
-
-impl<E: fmt::Debug + 'static> From<BindError<E>> for Problem {
-    fn from(error: BindError<E>) -> Self {
-        Self::of::<E>(&error).unwrap_or_else(|| Self::internal(&error))
-    }
-}
-
-#[cfg(feature = "sqlx")]
-impl From<sqlx::Error> for Problem {
-    fn from(error: sqlx::Error) -> Self {
-        Self::of_sqlx(&error).unwrap_or_else(|| Self::internal(&error))
     }
 }
 

@@ -1,6 +1,5 @@
 //! The layer that turns errors of pools into responses, and reports them.
 
-use std::convert::Infallible;
 use std::error::Error;
 use std::fmt;
 use std::future::Future;
@@ -10,18 +9,21 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use cenote::scope::BindError;
-use cenote::{AcquireError, ClosureError};
-#[cfg(feature = "sqlx")]
-use http::header::CONTENT_LENGTH;
-use http::header::RETRY_AFTER;
-use http::{Response, StatusCode};
+use cenote::{ClosureError, Manager, Pool};
+use http::header::{CONTENT_LENGTH, RETRY_AFTER};
+use http::{Request, Response, StatusCode};
 use http_body::Body;
 use pin_project_lite::pin_project;
 use tower_layer::Layer;
 use tower_service::Service;
 
-use crate::problem::{Problem, RETRY_AFTER_DEFAULT, seconds};
+use crate::asked::Asked;
+#[cfg(feature = "sqlx")]
+use crate::convert::causes;
+use crate::estimate::{Estimate, Estimates};
+use crate::problem::Problem;
+use crate::retry_after::{RETRY_AFTER_DEFAULT, RetryAfter};
+use crate::service_error::ServiceError;
 use crate::text::AnswerBody;
 
 /// Turns errors of a pool that has nothing to lend into a 503 with `Retry-After`, and calls a
@@ -52,7 +54,8 @@ use crate::text::AnswerBody;
 /// }));
 /// let response = service.oneshot(Request::new(())).await?;
 /// assert_eq!(response.status(), 503);
-/// assert_eq!(response.headers()["retry-after"], "30");
+/// let after: u64 = response.headers()["retry-after"].to_str()?.parse()?;
+/// assert!((30..=45).contains(&after));
 /// # Ok(()) }
 /// ```
 #[derive(Clone)]
@@ -60,8 +63,13 @@ pub struct ProblemLayer {
     retry_after: Duration,
     known: Vec<Recognise>,
     on_problem: Option<Arc<OnProblem>>,
+    estimates: Estimates,
+    #[cfg(feature = "sqlx")]
+    sqlx_errors: Option<Arc<SqlxErrors>>,
 }
 
+#[cfg(feature = "sqlx")]
+type SqlxErrors = dyn Fn(&sqlx::Error) -> Option<Problem> + Send + Sync;
 type OnProblem = dyn Fn(&Problem) + Send + Sync;
 type Recognise = fn(&(dyn Error + 'static)) -> Option<Problem>;
 
@@ -78,13 +86,53 @@ impl ProblemLayer {
                 Problem::of::<io::Error>,
             ],
             on_problem: None,
+            estimates: Estimates::default(),
+            #[cfg(feature = "sqlx")]
+            sqlx_errors: None,
         }
     }
 
-    /// Sets the `Retry-After` for errors without one of their own. Default one second. The error of
-    /// a tripped breaker can have its own.
+    /// Sets the least `Retry-After` for errors without one of their own. Default one second. If the
+    /// line of the pool is longer, the estimated wait in it counts. Up to half of the value is
+    /// added at random, at least up to two seconds, so that clients do not all return at once.
     pub fn retry_after(mut self, after: Duration) -> Self {
         self.retry_after = after;
+        self
+    }
+
+    /// Measures the line of `pool` from the first request on. Other pools are measured from their
+    /// first error on.
+    pub fn pool<M: Manager + 'static>(self, pool: &Pool<M>) -> Self {
+        self.estimates.add(pool.name(), Estimate::of(pool));
+        self
+    }
+
+    /// Sets what becomes of errors of sqlx, in one place: those of services, those that `?` made a
+    /// [`Problem`] from, and those of failed transactions. Where `judge` returns `None`, the table
+    /// of [`Problem`] counts. A transaction inside of this layer rolls back by that table, too.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use cenote_tower::{Problem, ProblemLayer, Text};
+    /// use http::{Request, Response, StatusCode};
+    /// use tower::{Layer, ServiceExt, service_fn};
+    ///
+    /// let layer = ProblemLayer::new().sqlx_errors(|error| match error {
+    ///     sqlx::Error::RowNotFound => Some(Problem::new(StatusCode::GONE, "no longer here")),
+    ///     _ => None,
+    /// });
+    /// let service = service_fn(async |_: Request<()>| {
+    ///     Err::<Response<Text>, _>(sqlx::Error::RowNotFound)
+    /// });
+    /// assert_eq!(layer.layer(service).oneshot(Request::new(())).await?.status(), 410);
+    /// # Ok(()) }
+    /// ```
+    #[cfg(feature = "sqlx")]
+    pub fn sqlx_errors(
+        mut self,
+        judge: impl Fn(&sqlx::Error) -> Option<Problem> + Send + Sync + 'static,
+    ) -> Self {
+        self.sqlx_errors = Some(Arc::new(judge));
         self
     }
 
@@ -121,8 +169,9 @@ impl ProblemLayer {
         self
     }
 
-    /// Calls `call` with every problem of status 500 and above. It runs in the task of the request,
-    /// before the response is sent, so it should only log and return.
+    /// Calls `call` with every problem of status 500 and above. [`Problem::method`],
+    /// [`Problem::route`] and [`Problem::report`] tell what failed. It runs in the task of the
+    /// request, before the response is sent, so it should only log and return.
     pub fn on_problem(mut self, call: impl Fn(&Problem) + Send + Sync + 'static) -> Self {
         self.on_problem = Some(Arc::new(call));
         self
@@ -130,26 +179,77 @@ impl ProblemLayer {
 
     fn recognise(&self, error: &(dyn Error + 'static)) -> Option<Problem> {
         let own = error.downcast_ref::<Problem>().cloned();
+        let own = own.map(|problem| self.judged(&problem).unwrap_or(problem));
+        #[cfg(feature = "sqlx")]
+        let own = own.or_else(|| {
+            let error = causes(error).find_map(|cause| cause.downcast_ref::<sqlx::Error>())?;
+            self.judge(error)
+        });
         own.or_else(|| self.known.iter().find_map(|known| known(error)))
     }
 
-    /// Reports the problem of a response, and sets `Retry-After`.
-    fn finish<B>(&self, response: &mut Response<B>) {
-        let Some(problem) = response.extensions().get::<Problem>() else {
-            return;
+    /// Returns the problem of a response, and the response that shows it.
+    fn look_at<B: Body>(&self, response: Response<B>, asked: &Asked) -> Response<AnswerBody<B>> {
+        let shown = response.extensions().get::<Problem>().cloned();
+        #[cfg(feature = "sqlx")]
+        let (is_empty, shown) = match shown {
+            None => (true, failed_transaction(&response)),
+            shown => (false, shown),
         };
+        #[cfg(not(feature = "sqlx"))]
+        let is_empty = false;
+        let Some(shown) = shown else {
+            return response.map(AnswerBody::inner);
+        };
+        let (judged, problem) = match self.judged(&shown) {
+            Some(judged) => (true, judged),
+            None => (false, shown),
+        };
+        let mut response = match is_empty || judged {
+            true => replace(response, &problem),
+            false => response.map(AnswerBody::inner),
+        };
+        self.finish(&mut response, problem, asked);
+        response
+    }
+
+    /// Reports the problem of a response, and sets `Retry-After`.
+    fn finish<B>(&self, response: &mut Response<B>, problem: Problem, asked: &Asked) {
+        let is_busy = response.status() == StatusCode::SERVICE_UNAVAILABLE;
+        if is_busy && problem.retry_after == RetryAfter::Unset {
+            let estimate = problem.line.as_ref();
+            let estimate = estimate.and_then(|line| self.estimates.wait(line));
+            let after = estimate.unwrap_or_default().max(self.retry_after);
+            let after = RetryAfter::About(after).header(after);
+            after.map(|after| response.headers_mut().insert(RETRY_AFTER, after));
+        }
         if let Some(call) = &self.on_problem {
             if problem.status().is_server_error() {
-                call(problem);
+                call(&problem.with_request(asked.clone()));
             }
-        }
-        let has_none = problem.retry_after().is_none();
-        if has_none && response.status() == StatusCode::SERVICE_UNAVAILABLE {
-            let after = seconds(self.retry_after);
-            response.headers_mut().insert(RETRY_AFTER, after);
         }
         // So that an outer layer of this kind does not report it again.
         response.extensions_mut().remove::<Problem>();
+    }
+
+    /// Returns the problem that the program makes of the same error, if it makes one.
+    #[cfg(feature = "sqlx")]
+    fn judged(&self, problem: &Problem) -> Option<Problem> {
+        let judged = self.judge(problem.error.as_deref()?)?;
+        Some(match judged.has_report() {
+            true => judged,
+            false => judged.with_report(problem.report()),
+        })
+    }
+
+    #[cfg(not(feature = "sqlx"))]
+    fn judged(&self, _: &Problem) -> Option<Problem> {
+        None
+    }
+
+    #[cfg(feature = "sqlx")]
+    fn judge(&self, error: &sqlx::Error) -> Option<Problem> {
+        self.sqlx_errors.as_ref().and_then(|judge| judge(error))
     }
 }
 
@@ -183,9 +283,9 @@ pub struct ProblemService<S> {
     layer: Arc<ProblemLayer>,
 }
 
-impl<S, R, B> Service<R> for ProblemService<S>
+impl<S, R, B> Service<Request<R>> for ProblemService<S>
 where
-    S: Service<R, Response = Response<B>>,
+    S: Service<Request<R>, Response = Response<B>>,
     S::Error: ServiceError,
     B: Body,
 {
@@ -197,10 +297,13 @@ where
         self.inner.poll_ready(context)
     }
 
-    fn call(&mut self, request: R) -> Self::Future {
+    fn call(&mut self, request: Request<R>) -> Self::Future {
+        self.layer.estimates.look();
+        let asked = Asked::of(&request);
         ProblemFuture {
             future: self.inner.call(request),
             layer: Arc::clone(&self.layer),
+            asked,
         }
     }
 }
@@ -216,6 +319,7 @@ pin_project! {
         #[pin]
         future: F,
         layer: Arc<ProblemLayer>,
+        asked: Asked,
     }
 }
 
@@ -229,99 +333,39 @@ where
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.project();
-        let mut response = match ready!(this.future.poll(context)) {
-            Ok(response) => answer(response),
+        let response = match ready!(this.future.poll(context)) {
+            Ok(response) => response,
             Err(error) => match this.layer.recognise(error.as_dyn()) {
-                Some(problem) => problem.to_response().map(AnswerBody::own),
+                Some(problem) => {
+                    let mut response = problem.to_response().map(AnswerBody::own);
+                    this.layer.finish(&mut response, problem, this.asked);
+                    return Poll::Ready(Ok(response));
+                }
                 None => return Poll::Ready(Err(error)),
             },
         };
-        this.layer.finish(&mut response);
-        Poll::Ready(Ok(response))
+        Poll::Ready(Ok(this.layer.look_at(response, this.asked)))
     }
 }
 
-/// Returns the response of the inner service. The empty response of a failed transaction gets a
-/// body.
-#[cfg(feature = "sqlx")]
-fn answer<B: Body>(response: Response<B>) -> Response<AnswerBody<B>> {
-    let Some(problem) = failed_transaction(&response) else {
-        return response.map(AnswerBody::inner);
-    };
+/// Gives a response the status, the headers and the body of `problem`. Its other headers stay.
+fn replace<B: Body>(response: Response<B>, problem: &Problem) -> Response<AnswerBody<B>> {
     let (own, text) = problem.to_response().into_parts();
-    let (mut parts, _empty) = response.into_parts();
+    let (mut parts, _) = response.into_parts();
+    parts.status = own.status;
     parts.headers.remove(CONTENT_LENGTH);
+    parts.headers.remove(RETRY_AFTER);
     parts.headers.extend(own.headers);
-    parts.extensions.insert(problem);
     Response::from_parts(parts, AnswerBody::own(text))
 }
 
-#[cfg(not(feature = "sqlx"))]
-fn answer<B: Body>(response: Response<B>) -> Response<AnswerBody<B>> {
-    response.map(AnswerBody::inner)
-}
-
-/// Returns the problem of a `#[transactional]` function whose transaction failed. Its response has
-/// a status, no body, and the error among its extensions. A response with that error and its own
-/// body or status comes from a handler, and is left alone.
+/// Returns the error of a `#[transactional]` function whose transaction failed. Its response has a
+/// status, no body, and the error among its extensions. A response with that error and its own body
+/// or status comes from a handler, and is left alone.
 #[cfg(feature = "sqlx")]
 fn failed_transaction<B: Body>(response: &Response<B>) -> Option<Problem> {
     let error = response.extensions().get::<Arc<sqlx::Error>>()?;
-    let problem = Problem::of_sqlx(&**error).unwrap_or_else(|| Problem::internal(&**error));
+    let problem = Problem::of_failed_transaction(Arc::clone(error));
     let is_empty = response.body().is_end_stream() && response.status() == problem.status();
     is_empty.then_some(problem)
 }
-
-/// An error of a service whose causes [`ProblemLayer`] can look at.
-///
-/// ```
-/// use std::error::Error;
-/// use cenote_tower::ServiceError;
-///
-/// #[derive(Debug)]
-/// struct Failure(cenote::AcquireError<std::io::Error>);
-/// # impl std::fmt::Display for Failure {
-/// #     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result { self.0.fmt(f) }
-/// # }
-///
-/// impl Error for Failure {
-///     fn source(&self) -> Option<&(dyn Error + 'static)> { Some(&self.0) }
-/// }
-///
-/// impl ServiceError for Failure {
-///     fn as_dyn(&self) -> &(dyn Error + 'static) { self }
-/// }
-///
-/// let failure = Failure(cenote::AcquireError::Closed { pool: "rooms".into() });
-/// assert!(failure.as_dyn().source().is_some());
-/// ```
-pub trait ServiceError {
-    /// Returns the error.
-    fn as_dyn(&self) -> &(dyn Error + 'static);
-}
-
-impl ServiceError for Box<dyn Error + Send + Sync> {
-    fn as_dyn(&self) -> &(dyn Error + 'static) {
-        &**self
-    }
-}
-
-macro_rules! service_error {
-    ($([$($generics:tt)*] $type:ty),+ $(,)?) => {$(
-        impl<$($generics)*> ServiceError for $type {
-            fn as_dyn(&self) -> &(dyn Error + 'static) {
-                self
-            }
-        }
-    )+};
-}
-
-service_error!(
-    [] Infallible,
-    [] io::Error,
-    [] Problem,
-    [E: fmt::Debug + 'static] AcquireError<E>,
-    [E: fmt::Debug + 'static] BindError<E>,
-);
-#[cfg(feature = "sqlx")]
-service_error!([] sqlx::Error);

@@ -5,11 +5,13 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use cenote::scope::{LazyScope, Scope};
-use http::Response;
+use http::{Request, Response};
 use http_body::{Body, Frame, SizeHint};
 use pin_project_lite::pin_project;
 use tower_layer::Layer;
 use tower_service::Service;
+
+use crate::asked::{self, Asked};
 
 /// Runs each request in a [scope](cenote::scope()) of its own. A resource that is pinned there,
 /// like a connection with a changed session or an open transaction, serves the next use of its pool
@@ -20,6 +22,9 @@ use tower_service::Service;
 /// memory, so its scope ends with the handler. A streaming body is read in the scope, which ends
 /// when the stream has ended or is dropped. Inside another scope this layer does nothing. The
 /// future of the inner service runs in the scope; the code in its `call` does not.
+///
+/// The leases that are [bound](cenote::Pool::bind) in a request are labelled with its method and
+/// its route, so that a report of a dry pool names the requests that hold its resources.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -44,13 +49,50 @@ use tower_service::Service;
 /// # Ok(()) }
 /// ```
 #[derive(Clone, Copy, Debug, Default)]
-#[non_exhaustive]
-pub struct ScopeLayer {}
+pub struct ScopeLayer {
+    keeps: bool,
+}
 
 impl ScopeLayer {
-    /// Has no settings.
+    /// Gives back what is not pinned after each use.
     pub fn new() -> Self {
-        Self {}
+        Self::default()
+    }
+
+    /// Keeps the first resource that a request uses of a pool until the request ends, and uses it
+    /// for all of the request: one connection per request. Two uses at the same time wait for each
+    /// other, so a request never holds one resource of a pool and waits for another.
+    ///
+    /// A request that uses a pool once, and then does other things, holds its resource meanwhile.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use cenote::Pool;
+    /// use cenote_tower::{ScopeLayer, Text};
+    /// use http::{Request, Response};
+    /// use tower::{Layer, ServiceExt, service_fn};
+    ///
+    /// let pool = Pool::from_fn(async || Ok::<_, std::io::Error>(())).build()?;
+    /// let layer = ScopeLayer::new().keep_resources();
+    /// let service = layer.layer(service_fn(|_: Request<()>| async {
+    ///     drop(pool.bind().await?);
+    ///     assert_eq!(pool.status().in_use, 1, "it stays with the request");
+    ///     Ok::<_, cenote::scope::BindError<_>>(Response::new(Text::default()))
+    /// }));
+    /// service.oneshot(Request::new(())).await?;
+    /// assert_eq!(pool.status().in_use, 0);
+    /// # Ok(()) }
+    /// ```
+    pub fn keep_resources(mut self) -> Self {
+        self.keeps = true;
+        self
+    }
+
+    fn open(self) -> fn() -> Scope {
+        match self.keeps {
+            true => asked::open_keeping,
+            false => asked::open,
+        }
     }
 }
 
@@ -58,7 +100,8 @@ impl<S> Layer<S> for ScopeLayer {
     type Service = ScopeService<S>;
 
     fn layer(&self, inner: S) -> ScopeService<S> {
-        ScopeService { inner }
+        let layer = *self;
+        ScopeService { inner, layer }
     }
 }
 
@@ -66,11 +109,12 @@ impl<S> Layer<S> for ScopeLayer {
 #[derive(Clone, Debug)]
 pub struct ScopeService<S> {
     inner: S,
+    layer: ScopeLayer,
 }
 
-impl<S, R, B> Service<R> for ScopeService<S>
+impl<S, R, B> Service<Request<R>> for ScopeService<S>
 where
-    S: Service<R, Response = Response<B>>,
+    S: Service<Request<R>, Response = Response<B>>,
     B: Body,
 {
     type Response = Response<ScopeBody<B>>;
@@ -81,8 +125,11 @@ where
         self.inner.poll_ready(context)
     }
 
-    fn call(&mut self, request: R) -> Self::Future {
-        let scope = (!Scope::is_inside()).then(LazyScope::new);
+    fn call(&mut self, request: Request<R>) -> Self::Future {
+        let scope = (!Scope::is_inside()).then(|| RequestScope {
+            scope: LazyScope::opened_by(self.layer.open()),
+            asked: Some(Asked::of(&request)),
+        });
         ScopeFuture {
             future: self.inner.call(request),
             scope,
@@ -101,7 +148,7 @@ pin_project! {
         #[pin]
         future: F,
         // Declared after the future, so that the scope ends after the future is dropped.
-        scope: Option<LazyScope>,
+        scope: Option<RequestScope>,
     }
 }
 
@@ -133,12 +180,12 @@ pin_project! {
         #[pin]
         body: B,
         // Declared after the body, so that the scope ends after the body is dropped.
-        scope: Option<LazyScope>,
+        scope: Option<RequestScope>,
     }
 }
 
 impl<B: Body> ScopeBody<B> {
-    fn new(body: B, scope: Option<LazyScope>) -> Self {
+    fn new(body: B, scope: Option<RequestScope>) -> Self {
         let in_memory = body.is_end_stream() || body.size_hint().exact().is_some();
         Self {
             body,
@@ -182,11 +229,24 @@ impl<B: Body> Body for ScopeBody<B> {
     }
 }
 
+/// The scope of a request, which is opened when code in the request asks for it.
+#[derive(Debug)]
+struct RequestScope {
+    scope: LazyScope,
+    asked: Option<Asked>,
+}
+
+impl RequestScope {
+    fn enter<T>(&mut self, call: impl FnOnce() -> T) -> T {
+        asked::during(&mut self.asked, || self.scope.enter(call))
+    }
+}
+
 /// Polls in the scope, if there is one. The result goes to `polled`, because moving a response
 /// costs more than the scope.
 #[inline]
 fn poll_in<T>(
-    scope: &mut Option<LazyScope>,
+    scope: &mut Option<RequestScope>,
     polled: &mut Poll<T>,
     inner: impl FnOnce() -> Poll<T>,
 ) {

@@ -3,23 +3,19 @@
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use cenote::{Manager, Pool, Status};
+use cenote::{Manager, Pool};
 use http::{HeaderMap, Request, Response, StatusCode};
 use pin_project_lite::pin_project;
 use tower_layer::Layer;
 use tower_service::Service;
 
+use crate::estimate::{Estimate, now};
 use crate::problem::Problem;
 use crate::text::AnswerBody;
-
-/// How often the status of the pool is read: it takes the lock of the pool, so requests share it.
-const LOOK_EVERY: Duration = Duration::from_millis(10);
-/// The pace of the returns is measured over the last one to two of these intervals.
-const PACE_OVER: Duration = Duration::from_secs(1);
 
 /// Refuses a request with a 503 before its handler runs, if it would wait for the pool longer than
 /// it can.
@@ -66,15 +62,17 @@ type PatienceOf = dyn Fn(&HeaderMap) -> Option<Duration> + Send + Sync;
 impl ShedLayer {
     /// Refuses requests that would wait for `pool` longer than `patience`.
     pub fn new<M: Manager + 'static>(pool: &Pool<M>, patience: Duration) -> Self {
-        let pool = pool.clone();
         Self {
-            estimate: Arc::new(Estimate {
-                look: Box::new(move || pool.status()),
-                queue: Mutex::default(),
-            }),
+            estimate: Arc::new(Estimate::of(pool)),
             patience,
             patience_of: None,
         }
+    }
+
+    #[cfg(feature = "sqlx")]
+    pub(crate) fn patience(mut self, patience: Duration) -> Self {
+        self.patience = patience;
+        self
     }
 
     /// Reads how long a request can wait from its headers. If `ask` returns `None`, the limit is
@@ -97,7 +95,7 @@ impl ShedLayer {
                 "refused: the wait for the pool is about {wait:.1?}, and the request can wait {patience:.1?}"
             );
             Problem::new(StatusCode::SERVICE_UNAVAILABLE, "the service is busy, try again later")
-                .with_retry_after(wait)
+                .with_estimate(wait)
                 .with_report(report)
         })
     }
@@ -179,87 +177,3 @@ where
         Poll::Ready(Ok(refused.to_response().map(AnswerBody::own)))
     }
 }
-
-/// The pool, and the estimate of its queue.
-struct Estimate {
-    look: Box<dyn Fn() -> Status + Send + Sync>,
-    queue: Mutex<Queue>,
-}
-
-impl Estimate {
-    /// Returns how long a new request would wait.
-    fn wait(&self, now: Instant) -> Duration {
-        {
-            let mut queue = self.lock();
-            if !queue.is_due(now) {
-                return queue.wait;
-            }
-        }
-        let seen = (self.look)();
-        let mut queue = self.lock();
-        queue.update(now, seen.waiting, seen.released);
-        queue.wait
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Queue> {
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// The estimate of the queue: plain data that is given the time.
-#[derive(Default)]
-struct Queue {
-    looked: Option<Instant>,
-    /// The start of the interval that the pace is measured over, and of the next one.
-    from: Option<Mark>,
-    next: Option<Mark>,
-    wait: Duration,
-}
-
-#[derive(Clone, Copy)]
-struct Mark {
-    at: Instant,
-    released: u64,
-}
-
-impl Queue {
-    /// Returns whether the caller must read the status of the pool now.
-    fn is_due(&mut self, now: Instant) -> bool {
-        let looked = self.looked.map(|at| now.saturating_duration_since(at));
-        let due = looked.is_none_or(|ago| ago >= LOOK_EVERY);
-        if due {
-            self.looked = Some(now);
-        }
-        due
-    }
-
-    fn update(&mut self, now: Instant, waiting: usize, released: u64) {
-        let here = Mark { at: now, released };
-        if waiting == 0 {
-            (self.from, self.next, self.wait) = (None, None, Duration::ZERO);
-            return;
-        }
-        let from = *self.from.get_or_insert(here);
-        let next = *self.next.get_or_insert(here);
-        let took = now.saturating_duration_since(from.at);
-        // If none came back yet, the next one comes back now at the earliest.
-        let returns = released.saturating_sub(from.released).max(1);
-        let ahead = waiting as f64 + 1.0;
-        self.wait = Duration::try_from_secs_f64(took.as_secs_f64() * ahead / returns as f64)
-            .unwrap_or(Duration::MAX);
-        if now.saturating_duration_since(next.at) >= PACE_OVER {
-            (self.from, self.next) = (Some(next), Some(here));
-        }
-    }
-}
-
-#[expect(
-    clippy::disallowed_methods,
-    reason = "the ban is for the core; this measures its pace from outside"
-)]
-fn now() -> Instant {
-    Instant::now()
-}
-
-#[cfg(test)]
-mod tests;

@@ -1,29 +1,36 @@
 //! A transaction per request. It is committed before the response is sent.
 
 use std::fmt;
-use std::future::{Future, poll_fn};
+use std::future::Future;
 use std::mem;
-use std::pin::{Pin, pin};
+use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use cenote::scope::Scope;
 use cenote_sqlx::{Db, Dialect, Isolation, TransactionOptions};
 use http::{Request, Response, StatusCode};
-use tokio::sync::watch;
 use tower_layer::Layer;
 use tower_service::Service;
 
+use crate::asked::Asked;
 use crate::problem::Problem;
 use crate::text::AnswerBody;
 use crate::verdict::status_rolls_back;
 
 /// Runs each request in a transaction. Every `&db` of this database in the request is part of it.
 ///
-/// The transaction is committed after a success. It is rolled back after an error status
-/// ([`rolls_back_if`](Self::rolls_back_if)), an error of the service, a panic or a drop (a timeout,
-/// a client that disconnects). The commit comes before the response: if it fails, the client gets a
-/// 500 and nothing of the body. If a rollback fails, the client gets the response that led to it.
+/// The transaction begins with the first statement, so a request that reads a slow upload holds no
+/// connection, and a request without a statement needs none. It is committed after a success. It is
+/// rolled back after an error status ([`rolls_back_if`](Self::rolls_back_if)), an error of the
+/// service, a panic or a drop (a timeout, a client that disconnects). The commit comes before the
+/// response: if it fails, the client gets a 500, or a 503 after a conflict with another
+/// transaction, and nothing of the body. If a rollback fails, the client gets the response that led
+/// to it.
+///
+/// A handler that is not under this layer, or is spawned by a layer inside of it, runs without a
+/// transaction and does not notice. Let it take a [`Tx`](crate::Tx), or call
+/// [`require_transaction`](Db::require_transaction).
 ///
 /// Inside a transaction of the same database it is a savepoint, which takes no options. Two of
 /// these layers, for two databases, can be stacked: each commits by itself, the inner one first.
@@ -61,6 +68,7 @@ pub struct TransactionalLayer<DB: Dialect> {
     db: Db<DB>,
     options: TransactionOptions,
     on_demand: bool,
+    allows_late: bool,
     rolls_back: Arc<dyn Fn(StatusCode) -> bool + Send + Sync>,
 }
 
@@ -71,6 +79,7 @@ impl<DB: Dialect> TransactionalLayer<DB> {
             db,
             options: TransactionOptions::new(),
             on_demand: false,
+            allows_late: false,
             rolls_back: Arc::new(status_rolls_back),
         }
     }
@@ -107,11 +116,19 @@ impl<DB: Dialect> TransactionalLayer<DB> {
         self
     }
 
-    /// Begins the transaction when the handler takes a [`Tx`](crate::Tx). Statements before that
-    /// are outside of it, and a request without a `Tx` acquires nothing.
+    /// Leaves requests without a [`Tx`](crate::Tx) outside of the transaction. Where the handler
+    /// takes one, the statements from there on are part of it.
     #[cfg(feature = "axum")]
     pub fn on_demand(mut self) -> Self {
         self.on_demand = true;
+        self
+    }
+
+    /// Lets statements run by themselves after the end of the transaction, in a task that got the
+    /// scope of the request and outlives it. They are committed at once. Without this they fail
+    /// with an error that tells so.
+    pub fn allow_late(mut self) -> Self {
+        self.allows_late = true;
         self
     }
 
@@ -224,47 +241,26 @@ where
         let mut inner = mem::replace(&mut self.inner, fresh); // the one that returned ready
         let layer = self.layer.clone();
         Box::pin(async move {
-            let call = Call {
-                db: layer.db.clone(),
-                stage: Arc::new(watch::Sender::new(Stage::Outside)),
-            };
-            request.extensions_mut().insert(call.clone());
+            let label = Asked::of(&request).to_string();
+            request.extensions_mut().insert(Call(layer.db.clone()));
             // Lazily, so that the `call` of the service runs in the scope and in the transaction.
             let handler = async move { inner.call(request).await };
-            let work = conduct(&layer, &call, handler);
-            match Scope::current() {
+            let work = conduct(&layer, handler);
+            match Scope::current().filter(|scope| scope.label().is_some()) {
                 Some(_) => work.await,
-                None => cenote::scope(work).await,
+                None => Scope::nested().labelled(label).run_and_end(work).await,
             }
         })
     }
 }
 
-/// One request in the layer.
-pub(crate) struct Call<DB: Dialect> {
-    pub(crate) db: Db<DB>,
-    pub(crate) stage: Arc<watch::Sender<Stage>>,
-}
+/// The database of the layer, among the extensions of a request.
+pub(crate) struct Call<DB: Dialect>(pub(crate) Db<DB>);
 
 impl<DB: Dialect> Clone for Call<DB> {
     fn clone(&self) -> Self {
-        Self {
-            db: self.db.clone(),
-            stage: Arc::clone(&self.stage),
-        }
+        Self(self.0.clone())
     }
-}
-
-/// The state of a request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Stage {
-    /// The transaction has not begun.
-    Outside,
-    /// The extractor waits for the transaction.
-    #[cfg_attr(not(feature = "axum"), expect(dead_code, reason = "for the extractor"))]
-    Asked,
-    /// The transaction has begun.
-    Inside,
 }
 
 /// Why a transaction is not committed.
@@ -280,10 +276,9 @@ impl<R, E> From<sqlx::Error> for Undo<R, E> {
     }
 }
 
-/// Runs the handler in a transaction, from its start or from the moment when it asks for one.
+/// Runs the handler in a transaction, which begins with its first statement.
 async fn conduct<DB, F, B, E>(
     layer: &TransactionalLayer<DB>,
-    call: &Call<DB>,
     handler: F,
 ) -> Result<Response<AnswerBody<B>>, E>
 where
@@ -292,51 +287,31 @@ where
     B: Send,
     E: Send,
 {
-    let mut handler = pin!(handler);
-    if layer.on_demand {
-        if let Some(done) = until_asked(call, handler.as_mut()).await {
-            return done.map(|response| response.map(AnswerBody::inner));
-        }
-    }
+    let options = match layer.allows_late {
+        true => layer.options,
+        false => layer.options.refuse_late(),
+    };
+    let transaction = layer.db.lazy_transaction(options);
+    let transaction = match layer.on_demand {
+        true => transaction.on_demand(),
+        false => transaction,
+    };
     let work = move || async move {
-        call.stage.send_replace(Stage::Inside);
         match handler.await {
             Ok(response) if (layer.rolls_back)(response.status()) => Err(Undo::Answer(response)),
             Ok(response) => Ok(response),
             Err(error) => Err(Undo::Service(error)),
         }
     };
-    match layer.db.transaction_with(layer.options, work).await {
+    match transaction.run(work).await {
         Ok(response) | Err(Undo::Answer(response)) => Ok(response.map(AnswerBody::inner)),
         Err(Undo::Service(error)) => Err(error),
         Err(Undo::Sql(error)) => {
-            let response = problem_of(error, *call.stage.borrow()).to_response();
+            let problem = Problem::of_failed_transaction(Arc::new(error));
+            let told = "the transaction of this request was not committed";
+            let report = format!("{told}: {}", problem.report());
+            let response = problem.with_report(report).to_response();
             Ok(response.map(AnswerBody::own))
         }
     }
-}
-
-/// Polls the handler until it asks for a transaction, or returns its result if it never asks.
-async fn until_asked<DB: Dialect, F: Future>(
-    call: &Call<DB>,
-    mut handler: Pin<&mut F>,
-) -> Option<F::Output> {
-    let mut stage = call.stage.subscribe();
-    let mut asked = pin!(stage.wait_for(|stage| *stage != Stage::Outside));
-    poll_fn(|context| match handler.as_mut().poll(context) {
-        Poll::Ready(done) => Poll::Ready(Some(done)),
-        Poll::Pending => asked.as_mut().poll(context).map(|_| None),
-    })
-    .await
-}
-
-/// Returns the problem of a transaction that could not begin or be committed.
-fn problem_of(error: sqlx::Error, stage: Stage) -> Problem {
-    let problem = Problem::from(error);
-    let told = match stage {
-        Stage::Inside => "the transaction of this request was not committed",
-        Stage::Outside | Stage::Asked => "the transaction of this request was not begun",
-    };
-    let report = format!("{told}: {}", problem.report());
-    problem.with_report(report)
 }

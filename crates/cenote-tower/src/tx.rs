@@ -8,7 +8,7 @@ use cenote_sqlx::{Db, Dialect};
 use http::request::Parts;
 
 use crate::problem::Problem;
-use crate::transactional::{Call, Stage};
+use crate::transactional::Call;
 
 const NO_LAYER: &str = "`Tx` needs a `TransactionalLayer` of the same kind of database: add \
                         `.layer(TransactionalLayer::new(db))` to the route";
@@ -19,10 +19,10 @@ const ELSEWHERE: &str = "`Tx` was taken in another task than its `TransactionalL
 /// the same database is part of the transaction too.
 ///
 /// The route needs a [`TransactionalLayer`](crate::TransactionalLayer), which commits and rolls
-/// back. If that layer is [`on_demand`](crate::TransactionalLayer::on_demand), the transaction
-/// begins here. Of several such layers the innermost one of this kind of database counts. Without
-/// one the response is a 500. Its report names the missing layer; in a debug build the client sees
-/// it too.
+/// back. The transaction begins with the first statement after the extractor, so that a slow upload
+/// holds no connection. Of several such layers the innermost one of this kind of database counts.
+/// Without one the response is a 500. Its report names the missing layer; in a debug build the
+/// client sees it too.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -47,10 +47,6 @@ const ELSEWHERE: &str = "`Tx` was taken in another task than its `TransactionalL
 /// assert_eq!(orders, 1);
 /// # Ok(()) }
 /// ```
-///
-/// # Cancel safety
-/// If the extractor is dropped while it waits for the transaction, the layer begins none, or rolls
-/// it back.
 pub struct Tx<DB: Dialect> {
     db: Db<DB>,
 }
@@ -60,26 +56,12 @@ impl<DB: Dialect, S: Sync> FromRequestParts<S> for Tx<DB> {
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
         let call = parts.extensions.get::<Call<DB>>().cloned();
-        let Some(Call { db, stage }) = call else {
+        let Some(Call(db)) = call else {
             return Err(Problem::miswired(NO_LAYER));
         };
-        stage.send_if_modified(|stage| {
-            let first = *stage == Stage::Outside;
-            if first {
-                *stage = Stage::Asked;
-            }
-            first
-        });
-        // If the transaction cannot begin, the layer responds, and this future is dropped.
-        let mut begun = stage.subscribe();
-        let begun = begun
-            .wait_for(|stage| *stage == Stage::Inside)
-            .await
-            .is_ok();
-        if begun && db.in_transaction() {
-            Ok(Self { db })
-        } else {
-            Err(Problem::miswired(ELSEWHERE))
+        match db.demand_transaction() {
+            true => Ok(Self { db }),
+            false => Err(Problem::miswired(ELSEWHERE)),
         }
     }
 }

@@ -80,3 +80,13 @@ fn the_status_of_the_pool_is_read_once_per_interval() {
     assert!(!queue.is_due(start + LOOK_EVERY / 2));
     assert!(queue.is_due(start + LOOK_EVERY));
 }
+
+#[test]
+fn the_pace_of_a_queue_is_remembered_after_its_end() {
+    let mut queue = after(21, 100, 2);
+
+    queue.update(now(), 0, 100);
+
+    let wait = queue.wait_behind(99);
+    assert!(wait > SECOND * 4 && wait < SECOND * 6, "{wait:?}");
+}

@@ -7,6 +7,7 @@ mod alike;
 mod client;
 mod errors;
 mod health;
+mod leased;
 mod postgres;
 mod postgres_alone;
 mod reports;

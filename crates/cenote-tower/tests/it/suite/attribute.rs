@@ -75,7 +75,7 @@ async fn an_exhausted_pool_is_a_503_in_problem_json() {
 
     for way in WAYS {
         for server in [&inside, &around] {
-            assert_busy(&server.get(&format!("/{way}/1/200")).await, "7");
+            assert_busy(&server.get(&format!("/{way}/1/200")).await, 7);
             let problem = told.try_recv().unwrap();
             assert_eq!(problem.holders()[0].count, 1, "{}", problem.report());
         }

@@ -43,7 +43,7 @@ async fn errors_of_handlers_and_statements_close_no_connection() {
         assert_eq!(server.get(&format!("/insert/{nth}/404")).await.status, 404);
         assert_eq!(
             server.get(&format!("/insert/{nth}/200")).await.status,
-            500,
+            409,
             "a duplicate key"
         );
         assert_eq!(server.get("/insert/x/422").await.status, 400);

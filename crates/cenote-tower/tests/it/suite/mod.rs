@@ -7,7 +7,10 @@ mod extractor;
 mod faults;
 mod sandbox;
 mod saturation;
+mod statuses;
 mod transactions;
+mod uploads;
+mod wiring;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -54,7 +57,7 @@ impl Rig {
             at_gate: Arc::default(),
             _home: Arc::new(home),
         };
-        rig.run("DROP TABLE IF EXISTS {}_child; DROP TABLE IF EXISTS {}")
+        rig.run("DROP TABLE IF EXISTS {}_child; DROP TABLE IF EXISTS {}_strict; DROP TABLE IF EXISTS {}")
             .await
             .unwrap();
         rig.run("CREATE TABLE {} (id INTEGER PRIMARY KEY)")

@@ -43,7 +43,7 @@ async fn an_error_of_the_handler_rolls_back_and_is_the_response() {
 
     let answer = server.get("/insert_and_fail/1").await;
 
-    assert_eq!(answer.status, 500);
+    assert_eq!(answer.status, 409);
     assert!(!answer.body.contains("UNIQUE"), "{}", answer.body);
     assert_eq!(rig.rows().await, 0);
     rig.until_whole().await;

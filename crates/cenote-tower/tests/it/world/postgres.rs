@@ -11,6 +11,13 @@ pub(crate) type Db = cenote_sqlx::Db<DB>;
 /// A server needs no files that live as long as the test.
 pub(crate) type Home = ();
 
+/// The URL of the server, which is kept until the end of the process.
+pub(crate) fn server() -> &'static str {
+    static FOUND: OnceLock<Found> = OnceLock::new();
+    let find = || cenote_servers::postgres::find().unwrap_or_else(|error| panic!("{error}"));
+    FOUND.get_or_init(find).url()
+}
+
 /// `name` is the application name of the connections of one test.
 pub(crate) fn builder(name: &str) -> (Builder<DB>, Home) {
     (Db::postgres(url(name, &())), ())
@@ -18,9 +25,7 @@ pub(crate) fn builder(name: &str) -> (Builder<DB>, Home) {
 
 /// Returns the URL of the server, with this application name.
 pub(crate) fn url(name: &str, (): &Home) -> String {
-    static FOUND: OnceLock<Found> = OnceLock::new();
-    let find = || cenote_servers::postgres::find().unwrap_or_else(|error| panic!("{error}"));
-    let url = FOUND.get_or_init(find).url();
+    let url = server();
     let sign = if url.contains('?') { '&' } else { '?' };
     format!("{url}{sign}application_name={name}")
 }
