@@ -2,7 +2,8 @@
 //!
 //! How do I stop a service under load and lose nothing?
 //!
-//! In this order: accept no new connections, finish the requests, close the pool, end the program.
+//! In this order: report not ready while still serving, so that the load balancer sends no more;
+//! accept no new connections, finish the requests, close the pool, end the program.
 
 mod http_client;
 
@@ -15,7 +16,7 @@ use axum::Router;
 use axum::extract::{Request, State};
 use axum::routing::post;
 use cenote_sqlx::Db;
-use cenote_tower::{Problem, ScopeLayer, TransactionalLayer};
+use cenote_tower::{Problem, Readiness, Stack, health_routes};
 use sqlx::Sqlite;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
@@ -46,11 +47,10 @@ async fn main() -> Result<(), AnyError> {
     sqlx::query("CREATE TABLE notes (text TEXT NOT NULL)")
         .execute(&db)
         .await?;
-    let app = Router::new()
+    let routes = Router::new()
         .route("/notes", post(note))
-        .layer(TransactionalLayer::new(db.clone()))
-        .layer(ScopeLayer::new())
         .with_state(db.clone());
+    let app = Stack::new(&db).wrap(routes);
     // The outermost layer counts every request that came in.
     let came = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&came);
@@ -58,9 +58,12 @@ async fn main() -> Result<(), AnyError> {
         count.fetch_add(1, Ordering::SeqCst);
         async { request }
     }));
+    let readiness = Readiness::new().pool(db.pool());
+    let app = app.merge(health_routes(readiness.clone()));
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let server = listener.local_addr()?;
     let noted = Arc::new(AtomicUsize::new(0));
+    let late = Arc::clone(&noted);
     let clients: Vec<_> = (0..20)
         .map(|_| tokio::spawn(write_notes(server, noted.clone())))
         .collect();
@@ -71,13 +74,23 @@ async fn main() -> Result<(), AnyError> {
         while seen.load(Ordering::SeqCst) < 100 {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
-        drop(stop); // a program listens for a signal here
+        drop(stop); // a program gets SIGTERM here
     });
-    let stopped = async { drop(stopped.await) };
+    let drained = async move {
+        drop(stopped.await);
+        readiness.drain(); // 1. the load balancer, which asks every few seconds
+        let asked = http_client::send(server, "GET", "/readyz").await;
+        let asked = asked.expect("the server still accepts connections");
+        println!("the load balancer is told {}: {}", asked.0, asked.1);
+        assert_eq!(asked.0, 503);
+        let served = http_client::send(server, "POST", "/notes").await;
+        assert_eq!(served.expect("it still serves").0, 200);
+        late.fetch_add(1, Ordering::SeqCst);
+    };
     axum::serve(listener, app)
-        .with_graceful_shutdown(stopped)
-        .await?; // 1. the requests
-    let leftover = db.pool().close_within(Duration::from_secs(10)).await; // 2. the pool
+        .with_graceful_shutdown(drained)
+        .await?; // 2. the requests
+    let leftover = db.pool().close_within(Duration::from_secs(10)).await; // 3. the pool
 
     println!("leases left: {}", leftover.leases.len());
     assert!(leftover.is_empty());

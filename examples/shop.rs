@@ -15,11 +15,10 @@ use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::routing::{get, post};
 use cenote_sqlx::Db;
-use cenote_tower::{
-    Problem, ProblemLayer, Readiness, ScopeLayer, ShedLayer, TransactionalLayer, health_routes,
-};
+use cenote_tower::{Problem, Readiness, Stack, Tx, health_routes};
 use sqlx::{Error as SqlError, Sqlite};
 use tokio::net::TcpListener;
+use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
 
 type AnyError = Box<dyn Error + Send + Sync>;
@@ -68,9 +67,9 @@ impl Orders<'_> {
     }
 }
 
-/// Runs in the transaction of its layer: a status of 400 or above rolls it back.
+/// Runs in a transaction, because it takes a `Tx`: a status of 400 or above rolls it back.
 async fn buy(
-    State(db): State<Db<Sqlite>>,
+    db: Tx<Sqlite>,
     Path((owner, item)): Path<(String, String)>,
 ) -> Result<(StatusCode, String), Problem> {
     let Some(price) = Stock(&db).take(&item).await? else {
@@ -94,16 +93,17 @@ async fn pieces(State(db): State<Db<Sqlite>>, Path(item): Path<String>) -> Resul
     }
 }
 
-fn app(db: &Db<Sqlite>) -> Router {
-    Router::new()
+fn app(db: &Db<Sqlite>, readiness: Readiness) -> Router {
+    let routes = Router::new()
         .route("/buy/{owner}/{item}", post(buy))
-        .layer(TransactionalLayer::new(db.clone())) // for the routes above
         .route("/stock/{item}", get(pieces))
-        .layer(ShedLayer::new(db.pool(), Duration::from_secs(5)))
-        .layer(ScopeLayer::new())
-        .layer(ProblemLayer::new().on_problem(|problem| eprintln!("{}", problem.report())))
-        .merge(health_routes(Readiness::new().pool(db.pool())))
-        .with_state(db.clone())
+        .with_state(db.clone());
+    Stack::new(db)
+        .transactions(|layer| layer.on_demand()) // for handlers with a `Tx`
+        .shed(Duration::from_secs(5))
+        .problems(|layer| layer.on_problem(|problem| eprintln!("{}", problem.report())))
+        .wrap(routes)
+        .merge(health_routes(readiness))
 }
 
 async fn open(folder: &std::path::Path) -> Result<Db<Sqlite>, AnyError> {
@@ -118,18 +118,35 @@ async fn open(folder: &std::path::Path) -> Result<Db<Sqlite>, AnyError> {
     Ok(db)
 }
 
-/// Serves until `end`, lets every request finish, and closes the pool.
+/// Serves until `end`, tells the load balancer, lets every request finish, and closes the pool.
 async fn serve(
     listener: TcpListener,
     db: Db<Sqlite>,
-    end: impl Future<Output = ()> + Send + 'static,
+    end: impl Future<Output = Duration> + Send + 'static,
 ) -> Result<(), AnyError> {
-    axum::serve(listener, app(&db))
-        .with_graceful_shutdown(end)
+    let readiness = Readiness::new().pool(db.pool());
+    let app = app(&db, readiness.clone());
+    let drained = async move {
+        let notice = end.await;
+        readiness.drain(); // not ready, and still serving
+        tokio::time::sleep(notice).await;
+    };
+    axum::serve(listener, app)
+        .with_graceful_shutdown(drained)
         .await?;
     let leftover = db.pool().close_within(Duration::from_secs(10)).await;
     assert!(leftover.is_empty(), "a lease is still out: {leftover:?}");
     Ok(())
+}
+
+/// Waits for SIGTERM or Ctrl-C. Returns how long a load balancer may need to notice the drain.
+async fn end() -> Duration {
+    let mut terminated =
+        signal(SignalKind::terminate()).expect("the signal handler can be installed");
+    tokio::select! {
+        _ = terminated.recv() => Duration::from_secs(5),
+        _ = tokio::signal::ctrl_c() => Duration::ZERO,
+    }
 }
 
 /// Visits the shop, and shuts it down while many customers are in it.
@@ -177,17 +194,16 @@ async fn main() -> Result<(), AnyError> {
     if std::env::args().nth(1).as_deref() == Some("serve") {
         let listener = TcpListener::bind("127.0.0.1:3000").await?;
         println!("curl -X POST http://localhost:3000/buy/ada/chair");
-        let end = async {
-            tokio::signal::ctrl_c()
-                .await
-                .expect("the signal handler can be installed")
-        };
-        return serve(listener, db, end).await;
+        return serve(listener, db, end()).await;
     }
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let (end, ended) = oneshot::channel();
     let visitors = tokio::spawn(visit(listener.local_addr()?, end));
-    serve(listener, db, async { drop(ended.await) }).await?;
+    let ended = async {
+        drop(ended.await);
+        Duration::ZERO // no load balancer has to notice
+    };
+    serve(listener, db, ended).await?;
     let bought = visitors.await??;
     let again = open(folder.path()).await?;
     let orders = Orders(&again).count().await?;
