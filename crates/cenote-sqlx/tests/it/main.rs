@@ -11,6 +11,7 @@ mod building;
 mod classes;
 mod context;
 mod context_tenants;
+mod denied;
 mod mysql;
 mod mysql_alone;
 mod pgbouncer;

@@ -11,6 +11,7 @@ mod leased;
 mod postgres;
 mod postgres_alone;
 mod reports;
+mod retry_after;
 mod scopes;
 mod shed;
 mod sqlite;

@@ -126,3 +126,52 @@ async fn a_rollback_that_fails_does_not_change_the_response() {
     assert_eq!(answer.status, 409);
     assert!(answer.body.contains("no chairs left"));
 }
+
+#[tokio::test]
+async fn a_conflict_with_another_transaction_is_a_503() {
+    let db = one("cenote_conflict");
+    let conflict = |State(db): State<Db<Postgres>>| async move {
+        let conflict = "DO $$ BEGIN RAISE EXCEPTION 'x' USING ERRCODE = '40001'; END $$";
+        sqlx::raw_sql(conflict).execute(&db).await?;
+        Ok::<_, Problem>("never")
+    };
+    let server = transactional(&db, get(conflict), |layer| layer).await;
+
+    let answer = server.get("/").await;
+
+    assert_eq!(answer.status, 503);
+    assert!(answer.headers.contains_key("retry-after"));
+    assert!(answer.body.contains("try again later"), "{}", answer.body);
+}
+
+/// Runs this statement, with the table of this process for `{}`.
+async fn run(db: &Db<Postgres>, sql: &str) {
+    let sql = sql.replace("{}", &format!("cenote_ssi_{}", std::process::id()));
+    let run = sqlx::raw_sql(sqlx::AssertSqlSafe(sql)).execute(db);
+    run.await.unwrap();
+}
+
+#[tokio::test]
+async fn a_conflict_that_shows_at_the_commit_is_a_503() {
+    let db = world::builder("cenote_conflict_at_commit").0.max_size(3);
+    let db = db.build().unwrap();
+    run(&db, "CREATE TABLE {} (id INTEGER)").await;
+    // Each of two serializable transactions reads what the other one writes.
+    let gate = std::sync::Arc::new(tokio::sync::Barrier::new(2));
+    let writes = move |State(db): State<Db<Postgres>>| async move {
+        run(&db, "SELECT count(*) FROM {}").await;
+        gate.wait().await;
+        run(&db, "INSERT INTO {} VALUES (1)").await;
+        gate.wait().await;
+        "written"
+    };
+    let serializable = |layer: Layer| layer.isolation(Isolation::Serializable);
+    let server = transactional(&db, get(writes), serializable).await;
+
+    let (one, two) = tokio::join!(server.get("/"), server.get("/"));
+
+    run(&db, "DROP TABLE {}").await;
+    let mut statuses = [one.status.as_u16(), two.status.as_u16()];
+    statuses.sort_unstable();
+    assert_eq!(statuses, [200, 503], "{one:?} {two:?}");
+}
