@@ -220,7 +220,7 @@ const PRAGMAS_OF_THE_FILE: &[&str] = &[
 ];
 
 /// Pragmas whose value is kept in the file.
-const PRAGMAS_THAT_STAY: &[&str] = &["user_version", "application_id", "schema_version"];
+const PRAGMAS_THAT_STAY: &[&str] = &["user_version", "application_id", "schema_version", "rekey"];
 
 impl Verb {
     pub(crate) fn of(language: Language, word: &str) -> Self {
@@ -271,7 +271,8 @@ impl Pragma {
             None => Self::Reads,
             Some(_) if is_in(PRAGMAS_THAT_READ) => Self::Reads,
             Some(_) if is_in(PRAGMAS_THAT_STAY) => Self::Writes,
-            Some("wal") if name == "journal_mode" => Self::Writes,
+            // The other modes are those of one connection.
+            Some("wal" | "delete") if name == "journal_mode" => Self::Writes,
             Some(_) => Self::ChangesTheSession,
         }
     }

@@ -39,7 +39,8 @@ pub enum Reset {
     IfDirty,
     /// The session is reset after every use. A database without a reset closes the connection.
     Always,
-    /// This statement runs after every use.
+    /// This statement runs after every use, and the settings of the builder run after it. It may be
+    /// `DISCARD ALL`: the driver then prepares its statements again.
     Query(String),
 }
 

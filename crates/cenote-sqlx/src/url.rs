@@ -74,6 +74,7 @@ pub(crate) fn check_parameters(url: &str, known: &[&str]) -> Result<(), BuildErr
 
 /// Returns an IPv6 address without the brackets that it has in a URL, which name lookup does not
 /// accept.
+#[cfg(any(feature = "postgres", feature = "mysql"))]
 pub(crate) fn bare_host(host: &str) -> Option<String> {
     let host = host.strip_prefix('[')?.strip_suffix(']')?;
     Some(host.to_owned())

@@ -257,3 +257,54 @@ fn a_text_that_only_changes_the_session_is_undone_with_it() {
         kept,
     );
 }
+
+#[test]
+fn comments_change_nothing() {
+    let texts = [
+        "SELECT a FROM t WHERE b = 1 FOR UPDATE",
+        "WITH x AS (SELECT 1) INSERT INTO t SELECT * FROM x",
+        "BEGIN; INSERT INTO t VALUES (1); COMMIT AND CHAIN",
+        "SET GLOBAL a = 1",
+        "CREATE TEMP TABLE t (a INT)",
+        "SELECT pg_advisory_lock (1), GET_LOCK ('a', 1)",
+        "PRAGMA table_info (t)",
+        "CREATE TRIGGER a AFTER INSERT ON t BEGIN DELETE FROM u; END; BEGIN",
+        "START TRANSACTION; ROLLBACK TO a",
+    ];
+    let comments = [
+        " /* it's; BEGIN */ ",
+        " -- it's; \"COMMIT\"\n",
+        "\t\r\n",
+        " /**/ /***/ ",
+    ];
+    for language in ALL {
+        for text in texts {
+            let plain = Reading::new(language, text);
+            for comment in comments {
+                let text = format!("{comment}{}{comment}", text.replace(' ', comment));
+                assert_eq!(
+                    Reading::new(language, &text),
+                    plain,
+                    "{language:?}: {text:?}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn every_text_can_be_read() {
+    let letters: Vec<char> = "aBe'\"`[]$;:=@#-/*!\\(),.7 \n\0éU&M".chars().collect();
+    let mut random = fastrand::Rng::with_seed(815);
+    for _ in 0..10_000 {
+        let text = (0..random.usize(..30)).map(|_| letters[random.usize(..letters.len())]);
+        let text: String = text.collect();
+        for language in ALL {
+            let reading = Reading::new(language, &text);
+            assert!(
+                reading.statements > 0 || !reading.is_undone(),
+                "{language:?}: {text:?}"
+            );
+        }
+    }
+}
