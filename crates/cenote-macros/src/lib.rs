@@ -13,7 +13,8 @@ pub fn transactional(args: TokenStream, item: TokenStream) -> TokenStream {
     or_error(expand::expand(args.into(), item.clone().into()), item)
 }
 
-/// Gives an `async fn` a database for a test. The documentation is in cenote-sqlx, which exports it.
+/// Gives an `async fn` a database for a test. The documentation is in cenote-sqlx, which exports
+/// it.
 #[proc_macro_attribute]
 pub fn test(args: TokenStream, item: TokenStream) -> TokenStream {
     or_error(test::expand(args.into(), item.clone().into()), item)

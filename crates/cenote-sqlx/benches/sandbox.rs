@@ -1,8 +1,8 @@
-//! `cargo bench -p cenote-sqlx --features macros --bench sandbox -- 1000`: tests of three statements
+//! `cargo bench -p cenote-sqlx --features macros --bench sandbox`: 1,000 tests of three statements
 //! each under `#[cenote_sqlx::test]` and under `#[sqlx::test]`, 8 at a time, on PostgreSQL.
 //!
 //! Both attributes are called as their expansions call them, and build the same table by a
-//! migration. The server is the one of `DATABASE_URL`, which sqlx needs too.
+//! migration. Each test asserts that it finds its own row only. The server is the one of `DATABASE_URL`, which sqlx needs too.
 
 #![expect(clippy::unwrap_used, reason = "a failure ends the measurement")]
 #![expect(
@@ -28,8 +28,8 @@ const READ: &str = "SELECT item FROM orders";
 const CHANGE: &str = "UPDATE orders SET item = 'a table'";
 
 fn main() {
-    let numbers = std::env::args().filter_map(|argument| argument.parse().ok());
-    let tests = numbers.last().unwrap_or(1000);
+    let mut numbers = std::env::args().filter_map(|argument| argument.parse().ok());
+    let tests = numbers.next_back().unwrap_or(1000);
     let url = std::env::var("DATABASE_URL").expect("`DATABASE_URL` names a PostgreSQL server");
 
     let ours = measure(&url, tests, |_| run(plan(), in_sandbox));

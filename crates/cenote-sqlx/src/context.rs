@@ -95,7 +95,8 @@ impl<DB: Dialect> Db<DB> {
     ///     let (inside, context) = (db.clone(), db.context());
     ///     let inherits = tokio::spawn(async move { inside.context().settings().count() });
     ///     let inside = db.clone();
-    ///     let enters = tokio::spawn(context.run(async move { inside.context().settings().count() }));
+    ///     let work = async move { inside.context().settings().count() };
+    ///     let enters = tokio::spawn(context.run(work));
     ///     (inherits.await, enters.await)
     /// });
     /// let (inherits, enters) = tasks.await;
