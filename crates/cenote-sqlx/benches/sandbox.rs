@@ -2,7 +2,8 @@
 //! each under `#[cenote_sqlx::test]` and under `#[sqlx::test]`, 8 at a time, on PostgreSQL.
 //!
 //! Both attributes are called as their expansions call them, and build the same table by a
-//! migration. Each test asserts that it finds its own row only. The server is the one of `DATABASE_URL`, which sqlx needs too.
+//! migration. Each test asserts that it finds its own row only. The server is the one of
+//! `DATABASE_URL`, which sqlx needs too.
 
 #![expect(clippy::unwrap_used, reason = "a failure ends the measurement")]
 #![expect(
