@@ -41,20 +41,27 @@ async fn read(trial: &Trial, nth: usize) -> Result<i64, sqlx::Error> {
     Ok(nth)
 }
 
-#[tokio::test]
-async fn no_read_and_at_most_one_write_fails_after_all_idle_connections_were_killed() {
-    let trial = killed("reads_and_writes").await;
-
-    let (mut reads, mut writes) = (0, 0);
+/// Kills all idle connections, and returns how many reads and writes of the requests after that
+/// fail. They take turns, and a write is first if `writes` is 0.
+async fn failures(name: &str, writes: usize) -> (usize, usize) {
+    let trial = killed(name).await;
+    let mut failed = (0, 0);
     for nth in 0..REQUESTS {
-        if nth % 2 == 0 {
-            writes += usize::from(trial.insert(1_000 + nth as i32).await.is_err());
+        if nth % 2 == writes {
+            failed.1 += usize::from(trial.insert(1_000 + nth as i32).await.is_err());
         } else {
-            reads += usize::from(read(&trial, nth).await.is_err());
+            failed.0 += usize::from(read(&trial, nth).await.is_err());
         }
     }
+    println!("{name}: {failed:?} reads and writes of {REQUESTS} requests failed");
+    failed
+}
 
-    println!("{reads} reads and {writes} writes of {REQUESTS} requests failed");
+#[tokio::test]
+async fn no_read_and_at_most_one_write_fails_after_all_idle_connections_were_killed() {
+    assert_eq!(failures("reads_first", 1).await, (0, 0));
+    let (reads, writes) = failures("writes_first", 0).await;
+
     assert_eq!(reads, 0);
     assert!(writes <= 1, "{writes} writes failed");
 }
