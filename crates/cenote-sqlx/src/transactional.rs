@@ -83,7 +83,8 @@ pub use self::again::{Tries, rest};
 /// With the feature `http` of cenote-sqlx an error status, 4xx or 5xx, rolls back. The function may
 /// return an `http::Response`, an `http::StatusCode` or `impl IntoResponse`, alone or in an `Ok`,
 /// or an `Ok` with a tuple that begins with a status. A failed transaction is a 500, or a 503 with
-/// `Retry-After` if the pool had no connection to lend. So handlers of axum can be transactional.
+/// `Retry-After` if the pool had no connection to lend or another transaction was in conflict. So
+/// handlers of axum can be transactional.
 ///
 /// ```
 /// # #[cfg(all(feature = "http", feature = "sqlite"))]

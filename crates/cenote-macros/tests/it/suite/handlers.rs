@@ -201,7 +201,8 @@ async fn an_exhausted_pool_is_a_503_with_retry_after() {
     let (status, answer) = ask(address, "/", r#"{"id": 1, "sold_out": false}"#).await;
 
     assert_eq!(status, 503);
-    assert!(answer.contains("retry-after: 1\r\n"), "{answer}");
+    let after = ["1", "2", "3"].map(|after| format!("retry-after: {after}\r\n"));
+    assert!(after.iter().any(|after| answer.contains(after)), "{answer}");
     drop(held);
 }
 
