@@ -18,15 +18,6 @@ const LONGEST_NAME: usize = 100;
 #[derive(Debug)]
 pub(crate) struct Slot {
     _file: File,
-    number: usize,
-}
-
-impl Slot {
-    /// Returns which of the slots of its place this is.
-    #[cfg(feature = "macros")]
-    pub(crate) fn number(&self) -> usize {
-        self.number
-    }
 }
 
 /// The files of one server or database file.
@@ -50,11 +41,12 @@ impl Budget {
         Ok(Self { folder, size })
     }
 
-    /// Takes this many slots. Callers of all processes wait in one line, and only its head looks
-    /// for slots. So two callers that have taken a part each cannot wait for each other.
+    /// Takes this many slots, with their numbers. Callers of all processes wait in one line, and
+    /// only its head looks for slots. So two callers that have taken a part each cannot wait for
+    /// each other.
     ///
     /// It polls: a wait for a file lock would hold a thread, and could not be given up.
-    pub(crate) async fn take(&self, count: usize) -> Result<Vec<Slot>, Error> {
+    pub(crate) async fn take(&self, count: usize) -> Result<Vec<(usize, Slot)>, Error> {
         let mut slots = Vec::new();
         let mut head = None;
         loop {
@@ -64,7 +56,7 @@ impl Budget {
             if head.is_some() {
                 for number in 0..self.size {
                     if slots.len() < count {
-                        slots.extend(self.try_take(number)?);
+                        slots.extend(self.try_take(number)?.map(|slot| (number, slot)));
                     }
                 }
             }
@@ -78,10 +70,7 @@ impl Budget {
     /// Takes this slot, unless another caller has it.
     pub(crate) fn try_take(&self, number: usize) -> Result<Option<Slot>, Error> {
         let file = self.lock(&self.folder.join(format!("slot-{number}")))?;
-        Ok(file.map(|file| Slot {
-            _file: file,
-            number,
-        }))
+        Ok(file.map(|file| Slot { _file: file }))
     }
 
     /// Waits until no other caller has the lock of this name.

@@ -12,7 +12,7 @@ use sqlx::migrate::Migrator;
 use sqlx::{Connection, Error};
 
 use super::budget::{Budget, Slot};
-use super::home::background;
+use super::home::in_background;
 use super::makes::{Makes, Place};
 use crate::db::Db;
 use crate::dialect::Options;
@@ -71,9 +71,8 @@ impl<'a, DB: Makes> Databases<'a, DB> {
     pub(super) async fn isolate(&self) -> Result<(Db<DB>, Isolated<DB>), Error> {
         let count = CONNECTIONS.min(DB::BUDGET);
         let budget = self.budget.clone();
-        let taking = background().spawn(async move { budget.take(count).await });
-        let slots = taking.await.map_err(|_| Error::WorkerCrashed)??;
-        let number = slots.first().map_or(0, Slot::number);
+        let slots = in_background(async move { budget.take(count).await }).await?;
+        let number = slots.first().map_or(0, |(number, _)| *number);
         let name = self.name(&format!("{}_{number}", self.machine()?));
         let template = match self.migrator {
             Some(migrator) => {
@@ -125,8 +124,7 @@ impl<'a, DB: Makes> Databases<'a, DB> {
             return Ok(());
         }
         let budget = self.budget.clone();
-        let turn = background().spawn(async move { budget.exclusive("databases").await });
-        let turn = turn.await.map_err(|_| Error::WorkerCrashed)??;
+        let turn = in_background(async move { budget.exclusive("databases").await }).await?;
         let place = self.place(name);
         let is_there = DB::names(&place).await?;
         let found = is_there.iter().any(|known| known == name);
@@ -220,7 +218,7 @@ impl<'a, DB: Makes> Databases<'a, DB> {
 /// The database of an isolated test.
 pub(super) struct Isolated<DB: Makes> {
     place: Place,
-    _slots: Vec<Slot>,
+    _slots: Vec<(usize, Slot)>,
     database: PhantomData<DB>,
 }
 

@@ -7,8 +7,10 @@ use std::any::Any;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
+use cenote::Manager;
 use sqlx::{Connection, Error};
 use tokio::runtime::{Builder, Handle};
+use tokio::task::JoinSet;
 
 use super::budget::{Budget, Slot};
 use super::dialects::Sandboxed;
@@ -18,7 +20,6 @@ use crate::error::lost;
 use crate::manager::Sql;
 use crate::session::Session;
 use crate::template::Template;
-use cenote::Manager;
 
 /// How long a connection is parked before it is closed.
 const PARKED: Duration = Duration::from_millis(300);
@@ -41,9 +42,9 @@ impl Ready {
             return Ok(Self::Slot(None));
         };
         // In a runtime whose clock no test pauses.
-        let taking = background().spawn(async move { budget.take(1).await });
-        let slots = taking.await.map_err(|_| Error::WorkerCrashed)??;
-        Ok(Self::Slot(slots.into_iter().next()))
+        let slots = in_background(async move { budget.take(1).await }).await?;
+        let slot = slots.into_iter().next().map(|(_, slot)| slot);
+        Ok(Self::Slot(slot))
     }
 }
 
@@ -78,13 +79,13 @@ pub(crate) async fn open<DB: Dialect>(
         }
     };
     let opening = Arc::clone(template);
-    let opened = background().spawn(async move {
+    let opened = in_background(async move {
         let mut connection = opening.connect().await?;
         opening.apply_settings(&mut connection).await?;
         let brake = DB::brake(&mut connection, &opening).await?;
         Ok::<_, Error>((connection, brake))
     });
-    let (connection, brake) = opened.await.map_err(|_| Error::WorkerCrashed)??;
+    let (connection, brake) = opened.await?;
     let mut session = Session::new(connection, brake, Arc::clone(template));
     session.state.slot = slot.take();
     session.enter_sandbox().await?;
@@ -145,8 +146,19 @@ fn take_parked(wanted: impl Fn(&Parked) -> bool) -> Option<Box<dyn Any + Send>> 
     Some(park.0.swap_remove(at).session)
 }
 
+/// Runs the future where connections of sandboxes live. If this is dropped, the future is too.
+pub(super) async fn in_background<T: Send + 'static>(
+    future: impl Future<Output = Result<T, Error>> + Send + 'static,
+) -> Result<T, Error> {
+    let mut task = JoinSet::new();
+    task.spawn_on(future, background());
+    let done = task.join_next().await;
+    done.and_then(Result::ok)
+        .unwrap_or(Err(Error::WorkerCrashed))
+}
+
 /// The runtime in which connections of sandboxes live, on a thread of its own.
-pub(super) fn background() -> &'static Handle {
+fn background() -> &'static Handle {
     static BACKGROUND: OnceLock<Handle> = OnceLock::new();
     BACKGROUND.get_or_init(|| {
         let runtime = Builder::new_current_thread().enable_all().build();

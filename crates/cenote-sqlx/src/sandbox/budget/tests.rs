@@ -12,7 +12,7 @@ async fn a_caller_waits_until_a_slot_is_free() {
     let budget = budget("waits", 2);
     let first = budget.take(1).await.unwrap();
     let second = budget.take(1).await.unwrap();
-    assert_ne!(first[0].number, second[0].number);
+    assert_ne!(first[0].0, second[0].0);
     let waiting = tokio::spawn({
         let budget = budget.clone();
         async move { budget.take(1).await.unwrap() }
@@ -23,7 +23,7 @@ async fn a_caller_waits_until_a_slot_is_free() {
 
     drop(first);
 
-    assert_eq!(waiting.await.unwrap()[0].number, 0);
+    assert_eq!(waiting.await.unwrap()[0].0, 0);
     assert!(!budget.is_short());
 }
 
