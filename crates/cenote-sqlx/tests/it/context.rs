@@ -112,6 +112,21 @@ async fn a_context_that_a_rollback_undoes_is_applied_again() {
 }
 
 #[tokio::test]
+async fn after_a_rollback_the_context_before_it_is_not_taken_for_the_one_inside() {
+    let db = one_connection();
+    let red = db.with_context([("app.tenant", "red")]);
+    let blue = db.with_context([("app.tenant", "blue")]);
+
+    let work = async || -> Result<(), sqlx::Error> {
+        assert_eq!(blue.clone().run(tenant(&db)).await, "blue");
+        Err(sqlx::Error::RowNotFound)
+    };
+    assert!(red.run(db.transaction(work)).await.is_err());
+
+    assert_eq!(blue.clone().run(tenant(&db)).await, "blue");
+}
+
+#[tokio::test]
 async fn text_that_changes_a_setting_of_the_context_does_not_outlive_its_statement() {
     let db = one_connection();
 
