@@ -30,6 +30,8 @@ pub(crate) struct Reading {
     pub(crate) effect: Effect,
     /// Whether only the server knows the effect on the transaction.
     pub(crate) doubtful: bool,
+    /// Whether it ends the transaction that was open before it.
+    pub(crate) ends_open: bool,
     pub(crate) access: Access,
     /// Whether all that the text does is a change of the session.
     pub(crate) only_changes: bool,
@@ -44,6 +46,7 @@ impl Reading {
         dirt: Dirt::NONE,
         effect: Effect::Keeps,
         doubtful: false,
+        ends_open: false,
         access: Access::ReadsAgain,
         only_changes: true,
         returns: false,
@@ -84,6 +87,7 @@ impl Reading {
             self.effect = next.effect;
         }
         self.doubtful |= next.doubtful;
+        self.ends_open |= next.ends_open;
         self.access = self.access.min(next.access);
         self.only_changes &= next.only_changes;
         self.returns |= next.returns;
@@ -104,6 +108,7 @@ impl Reading {
             dirt: self.dirt | other.dirt,
             effect: self.effect,
             doubtful: self.doubtful || other.doubtful || self.effect != other.effect,
+            ends_open: self.ends_open || other.ends_open,
             access: self.access.min(other.access),
             only_changes: self.only_changes && other.only_changes,
             returns: self.returns || other.returns,

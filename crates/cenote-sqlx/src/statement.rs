@@ -224,7 +224,8 @@ impl Statement {
             // The name before it has escapes that are not read here.
             (_, "uescape") => self.dirt |= Dirt::CODE,
             (_, "temp" | "temporary") => {
-                let create = verb == Verb::Create && self.words <= BEFORE_TEMPORARY;
+                let create = matches!(verb, Verb::Create | Verb::Ddl);
+                let create = create && self.words <= BEFORE_TEMPORARY;
                 let select = matches!(verb, Verb::Select | Verb::With);
                 self.seen.temporary |= create || select && &*self.last == "into";
             }
@@ -313,11 +314,26 @@ impl Statement {
             dirt: dirt | self.dirt,
             effect,
             doubtful,
+            ends_open: self.ends_open(verb),
             access: self.access(verb),
             only_changes,
             returns: seen.returning || matches!(verb, Verb::Select | Verb::With),
             statements: 1,
         })
+    }
+
+    fn ends_open(&self, verb: Verb) -> bool {
+        let seen = &self.seen;
+        // MySQL commits before all these.
+        let by_itself = self.language == Language::MySql && !seen.temporary;
+        match verb {
+            Verb::End => !seen.spared,
+            Verb::Prepare => seen.asked,
+            Verb::Set => seen.autocommit,
+            Verb::Lock => by_itself && !seen.asked,
+            Verb::Begin | Verb::Start | Verb::Create | Verb::Ddl | Verb::Flush => by_itself,
+            _ => false,
+        }
     }
 
     fn access(&self, verb: Verb) -> Access {

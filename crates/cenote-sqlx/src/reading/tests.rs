@@ -308,3 +308,30 @@ fn every_text_can_be_read() {
         }
     }
 }
+
+#[test]
+fn texts_that_end_an_open_transaction_are_known() {
+    let ends = |language, sql| Reading::new(language, sql).ends_open;
+    for sql in [
+        "COMMIT",
+        "COMMIT AND CHAIN",
+        "ROLLBACK",
+        "CREATE TABLE t (a INT)",
+        "SELECT 1; DROP TABLE t",
+        "LOCK TABLES t WRITE",
+        "SET autocommit = 1",
+    ] {
+        assert!(ends(Language::MySql, sql), "{sql}");
+    }
+    for sql in [
+        "ROLLBACK TO SAVEPOINT a",
+        "SAVEPOINT a",
+        "CREATE TEMPORARY TABLE t (a INT)",
+        "DROP TEMPORARY TABLE t",
+        "INSERT INTO t VALUES (1)",
+    ] {
+        assert!(!ends(Language::MySql, sql), "{sql}");
+    }
+    assert!(ends(Language::Postgres, "PREPARE TRANSACTION 'a'"));
+    assert!(!ends(Language::Postgres, "CREATE TABLE t (a INT)"));
+}

@@ -66,7 +66,8 @@ impl<DB: Dialect> Session<DB> {
 
     /// Refuses text that would end the transaction of the sandbox.
     pub(crate) fn refuse_in_sandbox(&self, sql: &str, reading: &Reading) -> Result<(), Error> {
-        if self.state.floor == 0 || reading.effect == Effect::Keeps {
+        let harmless = reading.effect == Effect::Keeps && !reading.ends_open;
+        if self.state.floor == 0 || harmless {
             return Ok(());
         }
         let why = match <DB as Sandboxed>::COMMITS_DDL {
