@@ -12,6 +12,10 @@ mod databases;
 pub(crate) mod dialects;
 mod home;
 #[cfg(feature = "macros")]
+#[cfg_attr(
+    not(any(feature = "postgres", feature = "mysql", feature = "sqlite")),
+    expect(dead_code, reason = "for the databases, of which none is chosen")
+)]
 pub(crate) mod makes;
 #[cfg(feature = "macros")]
 pub(crate) mod runner;

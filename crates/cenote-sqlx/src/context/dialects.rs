@@ -1,5 +1,6 @@
 //! The statement that applies a context, for each database.
 
+#[cfg(any(feature = "postgres", feature = "mysql"))]
 use std::fmt::Write as _;
 
 use sqlx::{Database, Error};

@@ -15,6 +15,10 @@ pub struct Place {
     /// The beginning of the names of all databases for tests.
     pub(super) prefix: String,
     pub(super) name: String,
+    #[cfg_attr(
+        not(feature = "sqlite"),
+        expect(dead_code, reason = "only SQLite has files")
+    )]
     pub(super) folder: PathBuf,
 }
 

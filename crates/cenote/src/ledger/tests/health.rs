@@ -251,3 +251,30 @@ fn a_pool_that_is_down_by_a_lost_open_tries_again_by_itself() {
     assert_eq!(rig.open(), 1);
     assert_eq!(health(&rig), Health::Healthy);
 }
+
+#[test]
+fn a_resource_that_is_being_closed_is_none_of_min_size() {
+    let config = Config {
+        min_size: 1,
+        ..of_size(2)
+    };
+    let mut rig = Rig::new(config);
+    let lent = rig.lend_new();
+
+    rig.give_back_as(lent.slot, Condition::Discarded);
+    assert!(matches!(rig.only_work().job, Job::Close { .. }));
+    rig.upkeep();
+
+    assert_eq!(rig.begin_opens().len(), 1, "another one takes its place");
+}
+
+#[test]
+fn a_detached_resource_is_not_released() {
+    let mut rig = Rig::new(of_size(2));
+    let (detached, lent) = (rig.lend_new(), rig.lend_new());
+
+    rig.detach(detached.slot);
+    rig.give_back(lent.slot);
+
+    assert_eq!(rig.status().released, 1);
+}
