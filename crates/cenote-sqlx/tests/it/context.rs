@@ -52,6 +52,22 @@ async fn a_context_holds_for_every_statement_of_its_future_and_for_no_other() {
 }
 
 #[tokio::test]
+async fn a_context_whose_future_panics_reaches_no_other_caller() {
+    let db = one_connection();
+    let inside = db.clone();
+
+    let panics = tokio::spawn(db.with_context([("app.tenant", 42)]).run(async move {
+        let mut transaction = inside.begin().await.unwrap();
+        let seen = sqlx::query_scalar::<_, String>(TENANT).fetch_one(&mut transaction);
+        assert_eq!(seen.await.unwrap(), "42");
+        panic!("in the middle of a transaction");
+    }));
+
+    assert!(panics.await.unwrap_err().is_panic());
+    assert_eq!(tenant(&db).await, "");
+}
+
+#[tokio::test]
 async fn a_context_inside_another_adds_to_it_and_ends_before_it() {
     let db = one_connection();
     let zone = async || -> String {

@@ -1,5 +1,6 @@
-//! Two tenants under row-level security, with cancels, panics, kills and a bad network: no tenant
-//! sees a row of the other. `CENOTE_STATEMENTS=1000000` makes it longer.
+//! Two tenants under row-level security, with cancels, kills and a bad network: no tenant sees a
+//! row of the other. Its pauses are real, because they are for a real server and a real proxy.
+//! `CENOTE_STATEMENTS=1000000` makes it longer.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
