@@ -1,5 +1,6 @@
 //! For tests of and with cenote: a clock advanced by hand, a manager whose every callback can be
-//! made to fail, hang or panic, and a rig that puts them together.
+//! made to fail, hang or panic, and a rig that puts them together. [`conformance`] is for the
+//! authors of managers.
 //!
 //! ```
 //! use cenote_testkit::{Call, Gate, Rig};
@@ -14,15 +15,18 @@
 
 mod backend;
 pub mod clock;
+pub mod conformance;
 mod proxy;
 mod recorder;
 mod rig;
+#[cfg(feature = "sound")]
 pub mod sim;
 pub mod soak;
 mod status;
 
 pub use backend::{Backend, Call, Fault, Gate, GatedManager, Thing};
+pub use conformance::cut;
 pub use proxy::{Counts, Proxy, Then, Way};
 pub use recorder::Recorder;
-pub use rig::{GatedPool, Rig, Waiting, cut};
+pub use rig::{GatedPool, Rig, Waiting};
 pub use status::counters;

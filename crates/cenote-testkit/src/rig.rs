@@ -1,7 +1,7 @@
 //! The rig: a pool on a backend under control, with the assertions that tests share.
 
-use std::future::{Future, poll_fn};
-use std::pin::{Pin, pin};
+use std::future::Future;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
@@ -170,25 +170,4 @@ impl std::fmt::Debug for Waiting {
             .field("served", &self.served.is_some())
             .finish_non_exhaustive()
     }
-}
-
-/// Drops `future` after `polls` polls. Returns `None` unless it ended before.
-///
-/// # Cancel safety
-/// Dropping this future drops `future`.
-pub async fn cut<T>(polls: usize, future: impl Future<Output = T>) -> Option<T> {
-    let mut left = polls;
-    let mut future = pin!(future);
-    poll_fn(|context| {
-        if left == 0 {
-            return Poll::Ready(None);
-        }
-        left -= 1;
-        match future.as_mut().poll(context) {
-            Poll::Ready(value) => Poll::Ready(Some(value)),
-            Poll::Pending if left == 0 => Poll::Ready(None),
-            Poll::Pending => Poll::Pending,
-        }
-    })
-    .await
 }

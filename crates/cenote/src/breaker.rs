@@ -130,7 +130,7 @@ impl<M: Manager + 'static> Breaker<'_, M> {
         self.pool.shared.set_strategy(None);
     }
 
-    fn set(&self, state: BreakerState) {
+    pub(crate) fn set(&self, state: BreakerState) {
         let place = Place::here();
         if place == Place::Task {
             // Upkeep tries the pool's own probe again.

@@ -4,6 +4,7 @@ use std::fmt;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 
+use crate::annex::Annex;
 use crate::breaker::{SharedBreaker, Strategy};
 use crate::config::{Config, ConfigError, Limits};
 use crate::event::Observer;
@@ -14,6 +15,7 @@ use crate::observers::Observers;
 use crate::pool::Pool;
 use crate::registry;
 use crate::rt::sync::{AtomicU64, AtomicUsize, CachePadded, Mutex, Ordering};
+use crate::shell::breaker_group::BreakerGroup;
 use crate::shell::severers::Severers;
 use crate::shell::shared::Shared;
 use crate::shell::strategy::StrategyPlace;
@@ -49,6 +51,7 @@ pub struct Builder<M: Manager + 'static> {
     strategy: Option<Arc<dyn Strategy>>,
     shared_breaker: Option<SharedBreaker>,
     seed: Option<u64>,
+    pub(crate) annex: Option<Annex<M>>,
 }
 
 impl<M: Manager + 'static> Builder<M> {
@@ -64,6 +67,29 @@ impl<M: Manager + 'static> Builder<M> {
             strategy: None,
             shared_breaker: None,
             seed: None,
+            annex: None,
+        }
+    }
+
+    /// Returns a builder with the hooks, the observers and the breaker of this one, which they
+    /// share from now on.
+    pub(crate) fn alike(&mut self, manager: M, config: Config) -> Self {
+        let strategy = self.strategy.take();
+        self.shared_breaker.get_or_insert_with(|| SharedBreaker {
+            group: Arc::new(BreakerGroup::new(strategy)),
+        });
+        Self {
+            manager,
+            config,
+            hooks: Hooks {
+                before_acquire: self.hooks.before_acquire.clone(),
+                before_release: self.hooks.before_release.clone(),
+            },
+            observers: self.observers.clone(),
+            strategy: None,
+            shared_breaker: self.shared_breaker.clone(),
+            seed: self.seed,
+            annex: None,
         }
     }
 
@@ -197,6 +223,7 @@ impl<M: Manager + 'static> Builder<M> {
     /// ```
     pub fn build(mut self) -> Result<Pool<M>, ConfigError> {
         let name: Arc<str> = Arc::from(&**self.config.name.get_or_insert_with(generated_name));
+        let annex = self.build_annex()?;
         let limits = Arc::new(Limits::check(self.config)?);
         let asks = self.hooks.before_acquire.is_some();
         let asks_back = self.hooks.before_release.is_some();
@@ -205,7 +232,7 @@ impl<M: Manager + 'static> Builder<M> {
         let any_seed = || RandomState::new().hash_one(&name);
         let seed = self.seed.unwrap_or_else(any_seed);
         let observers = Observers::new(Arc::clone(&name), self.observers);
-        let ledger = Ledger::new(
+        let mut ledger = Ledger::new(
             Arc::clone(&limits),
             Arc::clone(&name),
             asks,
@@ -213,6 +240,10 @@ impl<M: Manager + 'static> Builder<M> {
             seed,
             time::now(),
         );
+        if let Some(annex) = &annex {
+            let numbers = Arc::clone(annex.shared.ledger().numbers.get_or_insert_default());
+            ledger.numbers = Some(numbers);
+        }
         let group = self.shared_breaker.map(|breaker| breaker.group);
         let shared = Shared {
             name,
@@ -230,6 +261,7 @@ impl<M: Manager + 'static> Builder<M> {
             alarm: Alarming::default(),
             handles: AtomicUsize::new(1),
             number: registry::number(),
+            annex,
         };
         shared.observers.pool_opened(shared.limits.max_size);
         let shared = Arc::new(shared);

@@ -123,6 +123,11 @@ pub struct Config {
     /// 30 s, more than zero; `None`: off.
     #[cfg_attr(feature = "serde", serde(with = "crate::human"))]
     pub leak_after: Option<Duration>,
+    /// How long an acquire may wait before a line in the [log](crate::logs) says so, with the lines
+    /// of code that hold the resources. Default 1 s, more than zero; `None`: off. The first callers
+    /// in line are looked at, once a second or this often if that is shorter.
+    #[cfg_attr(feature = "serde", serde(with = "crate::human"))]
+    pub slow_acquire: Option<Duration>,
     /// How long a waiter may be queued while nothing comes back, before [`Pool::health`] says
     /// stuck. Default 5 s, more than zero.
     ///
@@ -175,6 +180,7 @@ impl Default for Config {
             heartbeat_interval: None,
             upkeep_interval: Duration::from_secs(30),
             leak_after: Some(Duration::from_secs(30)),
+            slow_acquire: Some(Duration::from_secs(1)),
             stuck_after: Duration::from_secs(5),
             idle_order: IdleOrder::Hot,
             max_waiters: None,
@@ -339,7 +345,7 @@ impl Limits {
         let after = c.check_after_idle.unwrap_or_default();
         require(after <= LONGEST, "check_after_idle", shown(after), allowed)?;
         let optional = named!(c: acquire_timeout open_timeout idle_timeout max_lifetime
-            heartbeat_interval leak_after);
+            heartbeat_interval leak_after slow_acquire);
         let required = named!(c: check_timeout clean_timeout close_timeout upkeep_interval
             stuck_after);
         let required = required.map(|(field, value)| (field, Some(value), ""));

@@ -6,6 +6,7 @@ use std::pin::pin;
 use std::task::Poll;
 use std::time::Duration;
 
+use crate::annex::both;
 use crate::breaker::Breaker;
 use crate::config::{Config, ConfigError};
 use crate::ledger::Outcome;
@@ -82,7 +83,7 @@ impl<M: Manager + 'static> Pool<M> {
     /// # Ok(()) }
     /// ```
     pub fn status(&self) -> Status {
-        Living::status(&*self.shared)
+        self.sum(|part| Living::status(&*part.shared), Status::and)
     }
 
     /// Returns whether the pool works, is busy, stuck or down. It acquires nothing, so a readiness
@@ -103,7 +104,7 @@ impl<M: Manager + 'static> Pool<M> {
     /// # Ok(()) }
     /// ```
     pub fn health(&self) -> Health {
-        Living::health(&*self.shared)
+        self.sum(|part| Living::health(&*part.shared), Health::and)
     }
 
     /// Returns every lease that is out, the longest first: which resource, since when, and the line
@@ -120,7 +121,7 @@ impl<M: Manager + 'static> Pool<M> {
     /// # Ok(()) }
     /// ```
     pub fn leases(&self) -> Vec<Holder> {
-        Living::leases(&*self.shared)
+        self.sum(|part| Living::leases(&*part.shared), both)
     }
 
     /// Changes `max_size`. The pool grows at once. It shrinks by idle resources now, and by the
@@ -178,7 +179,7 @@ impl<M: Manager + 'static> Pool<M> {
     /// # Ok(()) }
     /// ```
     pub fn invalidate_over(&self, over: Duration) {
-        self.order(|ledger, now, orders| ledger.invalidate(over, now, orders));
+        self.order_all(|ledger, now, orders| ledger.invalidate(over, now, orders));
     }
 
     /// Closes the idle resources for which `keep` returns false. A resource cannot be lent while
@@ -194,6 +195,12 @@ impl<M: Manager + 'static> Pool<M> {
     /// # Ok(()) }
     /// ```
     pub fn retain(&self, mut keep: impl FnMut(&mut M::Resource) -> bool) {
+        for part in self.parts() {
+            part.retain_own(&mut keep);
+        }
+    }
+
+    fn retain_own(&self, keep: &mut impl FnMut(&mut M::Resource) -> bool) {
         let idle = self.shared.ledger_off_trays().idle();
         for (slot, id) in idle {
             let mut ledger = self.shared.ledger_off_trays();
@@ -231,13 +238,13 @@ impl<M: Manager + 'static> Pool<M> {
     /// # Ok(()) }
     /// ```
     pub fn suspend(&self) {
-        self.shared.ledger_off_trays().suspend();
+        self.order_all(|ledger, _, _| ledger.suspend());
     }
 
     /// Lends again after [`suspend`](Pool::suspend), which has an example. Waiters are served at
     /// once.
     pub fn resume(&self) {
-        self.order(|ledger, now, orders| ledger.resume(now, orders));
+        self.order_all(|ledger, now, orders| ledger.resume(now, orders));
     }
 
     /// Stops the upkeep until [`resume_upkeep`](Pool::resume_upkeep): eviction, lifetime,
@@ -260,13 +267,13 @@ impl<M: Manager + 'static> Pool<M> {
     /// # Ok(()) }
     /// ```
     pub fn pause_upkeep(&self) {
-        self.shared.ledger_off_trays().pause();
+        self.order_all(|ledger, _, _| ledger.pause());
     }
 
     /// Goes on with the upkeep after [`pause_upkeep`](Pool::pause_upkeep), which has an example.
     /// Overdue jobs are done at once.
     pub fn resume_upkeep(&self) {
-        self.order(|ledger, now, orders| ledger.unpause(now, orders));
+        self.order_all(|ledger, now, orders| ledger.unpause(now, orders));
     }
 
     /// Returns the circuit breaker of this pool, to be read or operated by hand.
@@ -326,9 +333,11 @@ impl<M: Manager + 'static> Pool<M> {
     /// The first poll closes the pool. Dropping this future only stops the waiting.
     pub async fn close_within(&self, limit: Duration) -> Leftover {
         upkeep_task::start(&self.shared);
-        let failed = self.status().close_failed;
+        let failed = Living::status(&*self.shared).close_failed;
+        let began = time::now();
+        let end = began.checked_add(limit);
         self.shared.close(Place::Task);
-        let mut timer = pin!(time::sleep_until(time::now().checked_add(limit)));
+        let mut timer = pin!(time::sleep_until(end));
         let mut watcher = Watcher::new(&self.shared);
         poll_fn(|context| {
             watcher.watch(context);
@@ -343,12 +352,22 @@ impl<M: Manager + 'static> Pool<M> {
             }
         })
         .await;
-        let (ledger, now) = (self.shared.ledger_off_trays(), time::now());
-        Leftover {
-            leases: ledger.holders(now),
-            unfinished: ledger.unfinished(),
-            close_failed: ledger.status(now).close_failed - failed,
-        }
+        let now = time::now();
+        let left = {
+            let ledger = self.shared.ledger_off_trays();
+            Leftover {
+                leases: ledger.holders(now),
+                unfinished: ledger.unfinished(),
+                close_failed: ledger.status(now).close_failed - failed,
+            }
+        };
+        self.shared
+            .log_end(&left, now.saturating_duration_since(began));
+        let Some(annex) = self.annex() else {
+            return left;
+        };
+        let rest = end.map_or(Duration::MAX, |end| end.saturating_duration_since(now));
+        left.and(Box::pin(annex.close_within(rest)).await)
     }
 
     /// Returns whether the pool was closed. [`close`](Pool::close) has an example.
@@ -370,5 +389,11 @@ impl<M: Manager + 'static> Pool<M> {
         call: impl FnOnce(&mut PoolLedger<M>, Moment, &mut PoolOrders<M>) -> T,
     ) -> T {
         self.shared.order(Place::here(), call)
+    }
+
+    fn order_all(&self, call: impl Fn(&mut PoolLedger<M>, Moment, &mut PoolOrders<M>)) {
+        for part in self.parts() {
+            part.order(&call);
+        }
     }
 }

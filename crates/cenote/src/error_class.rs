@@ -23,8 +23,17 @@ pub enum ErrorClass {
 }
 
 impl ErrorClass {
-    /// The class of an error of the operating system.
-    pub(crate) fn of_io(error: &io::Error) -> Self {
+    /// Returns the class of an error of the operating system, for managers that find one among the
+    /// causes of their own error.
+    ///
+    /// ```
+    /// use std::io;
+    /// use cenote::error::ErrorClass;
+    ///
+    /// let refused = io::ErrorKind::ConnectionRefused.into();
+    /// assert_eq!(ErrorClass::of_io(&refused), ErrorClass::Unreachable);
+    /// ```
+    pub fn of_io(error: &io::Error) -> Self {
         use io::ErrorKind as Kind;
         match error.kind() {
             Kind::ConnectionRefused

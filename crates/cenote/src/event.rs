@@ -115,14 +115,18 @@ use std::panic::Location;
 use std::time::Duration;
 
 use crate::breaker::BreakerState;
+use crate::log::Log;
 use crate::observers::Observers;
 use crate::status::{CloseReason, Holder, RefusalReason, Status};
 
-/// Defines the events: a struct for each, a method of [`Observer`], and the way to raise it.
+/// Defines the events: a struct for each, a method of [`Observer`], and the way to raise it. Those
+/// with `and Log` are heard by the log, too.
 macro_rules! events {
     ($(
         $(#[$doc:meta])*
-        $method:ident: $event:ident { $($(#[$field_doc:meta])* $field:ident: $type:ty,)* }
+        $method:ident: $event:ident $(and $log:ident)? {
+            $($(#[$field_doc:meta])* $field:ident: $type:ty,)*
+        }
     )*) => {
         $(
             $(#[$doc])*
@@ -172,9 +176,15 @@ macro_rules! events {
             $(
                 #[inline]
                 pub(crate) fn $method(&self, $($field: $type,)*) {
-                    if self.any() {
+                    let is_logged = false $(|| $log::is_on())?;
+                    if is_logged || self.any() {
                         let event = $event { pool: self.pool(), $($field,)* };
-                        self.tell(|observer| observer.$method(&event));
+                        if is_logged {
+                            self.write(|log| log.$method(&event));
+                        }
+                        if self.any() {
+                            self.tell(|observer| observer.$method(&event));
+                        }
                     }
                 }
             )*
@@ -189,21 +199,21 @@ events! {
         max_size: usize,
     }
     /// A pool was closed: it lends nothing any more.
-    pool_closed: PoolClosed {
+    pool_closed: PoolClosed and Log {
         /// How many leases are still out.
         in_use: usize,
     }
     /// A resource is about to be opened.
     opening: Opening {}
     /// A resource was opened.
-    opened: Opened {
+    opened: Opened and Log {
         /// Its number in this pool, from 1.
         id: u64,
         /// How long it took.
         took: Duration,
     }
     /// A resource could not be opened.
-    open_failed: OpenFailed {
+    open_failed: OpenFailed and Log {
         /// How long it took.
         took: Duration,
         /// Why.
@@ -242,14 +252,14 @@ events! {
         site: &'static Location<'static>,
     }
     /// A resource was closed.
-    closed: Closed {
+    closed: Closed and Log {
         /// The number of the resource.
         id: u64,
         /// Why.
         reason: CloseReason,
     }
     /// A check, a clean, a close or a hook failed, hung or panicked.
-    callback_failed: CallbackFailed {
+    callback_failed: CallbackFailed and Log {
         /// The number of the resource.
         id: u64,
         /// Which callback.
@@ -274,7 +284,7 @@ events! {
         reason: RefusalReason,
     }
     /// [`Pool::warm`](crate::Pool::warm) has ended.
-    warmed: Warmed {
+    warmed: Warmed and Log {
         /// How many resources were opened meanwhile.
         opened: u64,
         /// How long it took.
@@ -283,12 +293,12 @@ events! {
         complete: bool,
     }
     /// A lease is out for longer than `leak_after`. Raised once per lease.
-    leaked: Leaked {
+    leaked: Leaked and Log {
         /// The lease.
         holder: &'a Holder,
     }
     /// A lease that was reported as leaked came back after all.
-    returned_late: ReturnedLate {
+    returned_late: ReturnedLate and Log {
         /// The number of the resource.
         id: u64,
         /// For how long it was out.
@@ -297,21 +307,23 @@ events! {
         site: &'static Location<'static>,
     }
     /// Every lease was taken by a task that now waits for this pool.
-    nested_acquire: NestedAcquire {
+    nested_acquire: NestedAcquire and Log {
         /// The line of code of one of the acquires that wait.
         site: &'static Location<'static>,
         /// The leases, the longest first.
         holders: &'a [Holder],
     }
     /// The circuit breaker changed its state.
-    breaker_changed: BreakerChanged {
+    breaker_changed: BreakerChanged and Log {
         /// The state before.
         from: BreakerState,
         /// The state now.
         to: BreakerState,
+        /// The error of the last open, if no open has succeeded since.
+        cause: Option<&'a (dyn Error + 'static)>,
     }
     /// `max_size` changed.
-    resized: Resized {
+    resized: Resized and Log {
         /// The size before.
         from: usize,
         /// The size now.

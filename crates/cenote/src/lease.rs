@@ -10,13 +10,15 @@ use std::pin::Pin;
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
-use crate::ledger::{Condition, Manner};
+use crate::held_slot::HeldSlot;
+use crate::ledger::{Condition, LabelParts, Manner};
 use crate::manager::{LeaseEnd, Manager};
 use crate::rt;
 use crate::shell::driver;
 use crate::shell::pooled::Pooled;
 #[cfg(not(cenote_model))]
 use crate::shell::pooled::Stay;
+use crate::status::Meter;
 use crate::time;
 
 /// A resource that is lent. It goes back to its pool when the lease is dropped: on any thread, with
@@ -94,7 +96,14 @@ impl<M: Manager + 'static> Lease<M> {
     /// # Ok(()) }
     /// ```
     pub fn label(this: &Self, label: impl Into<Cow<'static, str>>) {
-        this.pooled().label(Box::new(label.into()));
+        this.pooled().label(Box::new(label.into().into()));
+    }
+
+    /// As [`label`](Lease::label). Reports show, beside the time that the lease is held, what
+    /// `meter` says. [`Meter`] has an example.
+    pub fn label_metered(this: &Self, label: impl Into<Cow<'static, str>>, meter: &Meter) {
+        let (text, meter) = (label.into(), Some(meter.clone()));
+        this.pooled().label(Box::new(LabelParts { text, meter }));
     }
 
     /// Ends the lease and closes the resource, because it is known to be bad.
@@ -135,6 +144,28 @@ impl<M: Manager + 'static> Lease<M> {
     pub fn detach(mut this: Self) -> M::Resource {
         let pooled = this.pooled.take();
         pooled.expect(ENDED).detach()
+    }
+
+    /// Takes the resource out of the pool for good, and keeps its slot: for capacity that code
+    /// outside of the pool uses, and that must count against `max_size`.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let pool = cenote::Pool::from_fn(async || Ok::<_, &str>(String::new())).max_size(1);
+    /// # let pool = pool.build()?;
+    /// let (text, slot) = cenote::Lease::hold_slot(pool.acquire().await?);
+    /// slot.label("a pool of another library");
+    /// assert_eq!(text, "");
+    /// assert_eq!(pool.leases()[0].label.as_deref(), Some("a pool of another library"));
+    /// assert!(pool.try_acquire()?.is_none(), "the only slot is held");
+    /// drop(slot);
+    /// assert_eq!((pool.status().total, pool.status().detached), (0, 1));
+    /// # Ok(()) }
+    /// ```
+    pub fn hold_slot(mut this: Self) -> (M::Resource, HeldSlot<M>) {
+        let pooled = this.pooled.take();
+        pooled.expect(ENDED).hold_slot()
     }
 
     /// Ends the lease, and does here what must be done before the next use of the resource:

@@ -1,5 +1,7 @@
 #![doc = include_str!("../README.md")]
 
+mod advice;
+mod annex;
 pub mod breaker;
 mod builder;
 mod closures;
@@ -8,12 +10,16 @@ mod control;
 pub mod error;
 mod error_class;
 pub mod event;
+mod held_slot;
 pub mod hook;
 #[cfg(feature = "serde")]
 mod human;
 mod lease;
 mod ledger;
+mod log;
+pub mod logs;
 mod manager;
+mod meter;
 mod observers;
 mod permit;
 mod pool;
@@ -32,6 +38,7 @@ pub mod threads;
 mod time;
 mod timed_out;
 mod tray;
+mod views;
 mod wait_for;
 mod with;
 
@@ -40,6 +47,7 @@ pub use closures::{ClosureError, Closures};
 pub use config::{Config, ConfigError};
 pub use error::{AcquireError, OpenError, WarmError};
 pub use event::Observer;
+pub use held_slot::HeldSlot;
 pub use lease::Lease;
 pub use manager::{LeaseEnd, Manager};
 pub use permit::Permit;

@@ -184,7 +184,26 @@ impl<M: Manager + 'static> Pool<M> {
     /// ```
     #[track_caller]
     pub fn try_acquire(&self) -> Result<Option<Lease<M>>, AcquireError<M::Error>> {
-        acquire::try_acquire(&self.shared, Location::caller())
+        self.try_acquire_at(Location::caller())
+    }
+
+    /// As [`try_acquire`](Pool::try_acquire), for a caller at `site`.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let pool = cenote::Pool::from_fn(async || Ok::<_, &str>(())).build()?;
+    /// pool.warm().await?;
+    /// let site = std::panic::Location::caller();
+    /// let _lease = pool.try_acquire_at(site)?.unwrap();
+    /// assert_eq!(pool.leases()[0].site, site);
+    /// # Ok(()) }
+    /// ```
+    pub fn try_acquire_at(
+        &self,
+        site: &'static Location<'static>,
+    ) -> Result<Option<Lease<M>>, AcquireError<M::Error>> {
+        acquire::try_acquire(&self.shared, site)
     }
 
     /// Lends a resource that is idle, or the one that can be opened now because there is room.
@@ -290,6 +309,14 @@ impl<M: Manager + 'static> Pool<M> {
         }
     }
 
+    /// Returns another handle, if there is still one.
+    pub(crate) fn of(shared: Arc<Shared<M>>) -> Option<Self> {
+        let one_more = |handles: usize| (handles > 0).then_some(handles + 1);
+        let handles = &shared.handles;
+        let added = handles.fetch_update(Ordering::AcqRel, Ordering::Relaxed, one_more);
+        added.is_ok().then(|| Self { shared })
+    }
+
     /// Returns a handle that does not keep the pool open. See [`WeakPool`] for an example.
     pub fn downgrade(&self) -> WeakPool<M> {
         WeakPool {
@@ -341,11 +368,7 @@ pub struct WeakPool<M: Manager + 'static> {
 impl<M: Manager + 'static> WeakPool<M> {
     /// Returns the pool, if there is still a handle to it.
     pub fn upgrade(&self) -> Option<Pool<M>> {
-        let shared = self.shared.upgrade()?;
-        let one_more = |handles: usize| (handles > 0).then_some(handles + 1);
-        let handles = &shared.handles;
-        let added = handles.fetch_update(Ordering::AcqRel, Ordering::Relaxed, one_more);
-        added.is_ok().then(|| Pool { shared })
+        Pool::of(self.shared.upgrade()?)
     }
 }
 

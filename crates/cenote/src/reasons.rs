@@ -57,6 +57,11 @@ macro_rules! reasons {
             pub(crate) fn add(&mut self, reason: $Reason) {
                 self.0[reason as usize] += 1;
             }
+
+            /// Returns the sums.
+            pub(crate) fn and(&self, other: &Self) -> Self {
+                Self(std::array::from_fn(|nth| self.0[nth] + other.0[nth]))
+            }
         }
     };
 }

@@ -250,6 +250,16 @@ setters! {
     upkeep_interval: Duration;
     /// Sets [`Config::leak_after`]. Example: [`stuck_after`](Builder::stuck_after).
     leak_after: impl Into<Option<Duration>>;
+    /// Sets [`Config::slow_acquire`].
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # let pool = cenote::Pool::from_fn(async || Ok::<_, &str>(()));
+    /// let pool = pool.slow_acquire(Duration::from_millis(200)).build()?;
+    /// assert_eq!(pool.config().slow_acquire, Some(Duration::from_millis(200)));
+    /// # Ok::<_, cenote::ConfigError>(())
+    /// ```
+    slow_acquire: impl Into<Option<Duration>>;
     /// Sets [`Config::stuck_after`].
     ///
     /// ```

@@ -42,7 +42,7 @@ pub struct SharedBreaker {
 impl SharedBreaker {
     /// Makes a breaker that is active, and that `strategy` controls.
     pub fn new(strategy: impl Strategy) -> Self {
-        let group = Arc::new(BreakerGroup::new(Arc::new(strategy)));
+        let group = Arc::new(BreakerGroup::new(Some(Arc::new(strategy))));
         Self { group }
     }
 

@@ -12,8 +12,11 @@ use std::fmt;
 use std::panic::Location;
 use std::time::Duration;
 
+pub use crate::advice::{Advice, AdviceKind};
+pub use crate::meter::{Meter, Used};
 pub use crate::reasons::{CloseReason, Closes, RefusalReason, Refusals};
 use crate::rt::Owner;
+pub use crate::views::{SlotState, SlotView, WaiterView};
 
 /// One consistent snapshot of a pool. `total == idle + in_use + opening + cleaning + checking`.
 ///
@@ -54,7 +57,8 @@ pub struct Status {
     /// All of the above.
     pub total: usize,
     /// Resources that are being closed. They are not part of `total`, but their slots are not free:
-    /// `total + closing` stays within `max_size`.
+    /// `total + closing` stays within `max_size`, and the size of the
+    /// [annex](crate::Builder::annex) if there is one.
     pub closing: usize,
     /// Places that were [reserved](crate::Pool::reserve) and hold no resource yet. They count
     /// against `max_size` like leases.
@@ -72,7 +76,11 @@ pub struct Status {
     pub wait_time: Duration,
     /// Leases that came back.
     pub released: u64,
-    /// Of those, leases that were discarded by their holder.
+    /// How long the leases that came back were out, in total. Divided by `released` it is the mean
+    /// time of a lease; divided by the time that has passed it is the offered load: how many
+    /// resources were in use on average.
+    pub held_time: Duration,
+    /// Of the leases that came back, those that were discarded by their holder.
     pub discarded: u64,
     /// Leases that were detached: their resource left the pool with its holder.
     pub detached: u64,
@@ -201,6 +209,8 @@ pub struct Holder {
     pub task: Option<HolderId>,
     /// For how long.
     pub held_for: Duration,
+    /// How much of that its resource worked, if the resource has a [`Meter`].
+    pub used: Option<Used>,
     /// The label that its holder gave it.
     pub label: Option<Cow<'static, str>>,
     /// False for a grant that its waiter has not taken yet: its acquire was not polled since.
@@ -229,11 +239,24 @@ impl fmt::Display for Holder {
         if is_known(site) {
             write!(f, "{at} {site} ")?;
         }
-        write!(f, "for {:.1?}", self.held_for)?;
+        write_held(f, "for", self.held_for, self.used)?;
         if let Some(task) = &self.task {
             write!(f, " by {task}")?;
         }
         write_rest(f, &self.label, self.claimed)
+    }
+}
+
+fn write_held(
+    f: &mut fmt::Formatter<'_>,
+    how: &str,
+    held: Duration,
+    used: Option<Used>,
+) -> fmt::Result {
+    write!(f, "{how} {held:.1?}")?;
+    match used {
+        Some(used) => write!(f, ", {used}"),
+        None => Ok(()),
     }
 }
 
@@ -311,6 +334,8 @@ pub struct HolderGroup {
     pub count: usize,
     /// How long the longest of them is out.
     pub longest: Duration,
+    /// How much of that its resource worked, if the resource has a [`Meter`].
+    pub used: Option<Used>,
     /// Their label.
     pub label: Option<Cow<'static, str>>,
     /// False for grants that their waiters have not taken yet.
@@ -326,7 +351,7 @@ impl fmt::Display for HolderGroup {
         if is_known(self.site) {
             write!(f, "{at} {file}:{line} ")?;
         }
-        write!(f, "for up to {longest:.1?}")?;
+        write_held(f, "for up to", *longest, self.used)?;
         write_rest(f, &self.label, self.claimed)
     }
 }

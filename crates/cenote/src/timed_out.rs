@@ -113,23 +113,9 @@ const SITES_SHOWN: usize = 3;
 impl<E> fmt::Display for TimedOut<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (pool, waited, holders) = (self.pool(), self.waited(), self.holders());
-        let seen = self.status();
-        write!(
-            f,
-            "pool `{pool}`: no resource within {waited:.1?}: {} of {} in use",
-            seen.in_use, seen.max_size
-        )?;
-        if seen.reserved > 0 {
-            write!(f, ", {} reserved", seen.reserved)?;
-        }
-        write!(f, ", {} opening, {} waiting", seen.opening, seen.waiting)?;
-        for (nth, group) in holders.iter().take(SITES_SHOWN).enumerate() {
-            f.write_str(if nth == 0 { "; held: " } else { ", " })?;
-            group.fmt(f)?;
-        }
-        if holders.len() > SITES_SHOWN {
-            write!(f, " and {} more places", holders.len() - SITES_SHOWN)?;
-        }
+        let status = self.status();
+        let seen = Seen { status, holders };
+        write!(f, "pool `{pool}`: no resource within {waited:.1?}: {seen}")?;
         if self.is_nested() {
             return f.write_str(
                 "; nested acquire: every lease was taken by a task that now waits for this pool: \
@@ -151,6 +137,35 @@ impl<E> fmt::Display for TimedOut<E> {
             Phase::Suspended => "; the pool is suspended: call `resume`",
             Phase::Recovering => "; the breaker is recovering: see `probes`",
         })
+    }
+}
+
+/// The part of the text that says how the pool is used.
+pub(crate) struct Seen<'a> {
+    pub(crate) status: &'a Status,
+    pub(crate) holders: &'a [HolderGroup],
+}
+
+impl fmt::Display for Seen<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { status, holders } = self;
+        write!(f, "{} of {} in use", status.in_use, status.max_size)?;
+        if status.reserved > 0 {
+            write!(f, ", {} reserved", status.reserved)?;
+        }
+        write!(
+            f,
+            ", {} opening, {} waiting",
+            status.opening, status.waiting
+        )?;
+        for (nth, group) in holders.iter().take(SITES_SHOWN).enumerate() {
+            f.write_str(if nth == 0 { "; held: " } else { ", " })?;
+            group.fmt(f)?;
+        }
+        if holders.len() > SITES_SHOWN {
+            write!(f, " and {} more places", holders.len() - SITES_SHOWN)?;
+        }
+        Ok(())
     }
 }
 

@@ -71,6 +71,10 @@ pub(super) struct Lane {
     pub(super) delay: Duration,
     pub(super) stalled: bool,
     pub(super) lossy: bool,
+    /// Connections with a lower number than this one lose all bytes.
+    pub(super) deaf_before: u64,
+    /// Connections with a lower number than this one stall.
+    pub(super) frozen_before: u64,
     pub(super) limit: Option<Limit>,
 }
 

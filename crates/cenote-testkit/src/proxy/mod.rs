@@ -146,6 +146,20 @@ impl Proxy {
         self.change_lanes(way, |lane| lane.lossy = true);
     }
 
+    /// As [`lose`](Proxy::lose), for the present connections only: a firewall that has forgotten
+    /// them.
+    pub fn forget(&self, way: Way) {
+        let before = self.tally.counts().accepted;
+        self.change_lanes(way, |lane| lane.deaf_before = before);
+    }
+
+    /// As [`stall`](Proxy::stall), for the present connections only, and until
+    /// [`heal`](Proxy::heal): bytes pile up at their sender.
+    pub fn freeze(&self, way: Way) {
+        let before = self.tally.counts().accepted;
+        self.change_lanes(way, |lane| lane.frozen_before = before);
+    }
+
     /// Lets each connection pass `bytes` more in that direction and then applies `then` to it. With
     /// zero bytes that happens at once. A new connection counts from its start.
     pub fn after(&self, way: Way, bytes: u64, then: Then) {

@@ -139,6 +139,8 @@ impl<'a> Pump<'a> {
             Some(Then::Reset) => return Verdict::End(Cut::Reset),
             Some(Then::Close) => return Verdict::End(Cut::Close),
             _ if self.deaf || lane.lossy || reached == Some(Then::Lose) => return Verdict::Lose,
+            _ if self.number < lane.deaf_before => return Verdict::Lose,
+            _ if self.number < lane.frozen_before => return Verdict::Wait,
             _ if lane.stalled || reached == Some(Then::Stall) => return Verdict::Wait,
             _ => {}
         }

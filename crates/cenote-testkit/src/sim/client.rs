@@ -18,7 +18,7 @@ use super::plan::Lie;
 use super::wakes::Vigil;
 use super::want::Want;
 use super::world::{Ask, Name, Sim, now};
-use crate::rig::cut;
+use crate::conformance::cut;
 
 pub(super) type SimLease = Lease<SimManager>;
 

@@ -21,7 +21,7 @@ use super::waits::{GivesUp, poll_once, wait};
 use super::want::Want;
 use super::world::{Ask, Name, Sim};
 use crate::backend::{Call, explode};
-use crate::rig::cut;
+use crate::conformance::cut;
 
 pub(super) struct Client {
     pub(super) sim: Arc<Sim>,

@@ -165,6 +165,7 @@ fn config(rng: &mut Rng) -> Config {
         close_timeout: millis(rng, 3000),
         heartbeat_interval: rarely_some(rng, 500).map(not_too_short),
         upkeep_interval: millis(rng, 30_000),
+        slow_acquire: Config::default().slow_acquire,
         leak_after: rarely_some(rng, 500),
         stuck_after: millis(rng, 5000),
         idle_order: one_of(rng, &[IdleOrder::Hot, IdleOrder::Oldest]),

@@ -9,7 +9,7 @@ use tokio::time::{sleep, timeout};
 
 use super::client::Asking;
 use super::outcome::Acquired;
-use crate::rig::cut;
+use crate::conformance::cut;
 
 /// When a client gives up an acquire.
 #[derive(Clone, Copy, Debug)]

@@ -213,3 +213,32 @@ async fn each_limit_starts_its_own_count() {
         client.hear("lo").await;
     }
 }
+
+#[tokio::test]
+async fn forgotten_connections_hear_nothing_and_new_ones_work() {
+    for way in [Way::ToServer, Way::ToClient, Way::Both] {
+        let (world, mut client) = World::with_client().await;
+
+        world.proxy.forget(way);
+        client.say("hello").await;
+        client.hears_nothing().await;
+
+        world.connect().await.round_trip().await;
+        until("the new one is gone", || world.proxy.counts().alive == 1).await;
+    }
+}
+
+#[tokio::test]
+async fn frozen_connections_hold_their_bytes_and_new_ones_work() {
+    for way in [Way::ToServer, Way::ToClient, Way::Both] {
+        let (world, mut client) = World::with_client().await;
+
+        world.proxy.freeze(way);
+        client.say("hello").await;
+        client.hears_nothing().await;
+        world.connect().await.round_trip().await;
+        world.proxy.heal().unwrap();
+
+        client.hear("hello").await;
+    }
+}

@@ -2,11 +2,11 @@
 //!
 //! A round times out the waiters whose deadlines have passed and takes back the grants that were
 //! not claimed in time, whether or not their waiters are polled. Once a second a round also wakes
-//! the first waiters, so that they look for work that is held up.
+//! the first waiters, so that they look for work that is held up and say that they are slow.
 
 use super::deadlines::Round;
 use super::places::Placed;
-use super::{HELD_UP_AFTER, Ledger, Mail, Many, Orders, Resource};
+use super::{Ledger, Mail, Many, Orders, Resource};
 use crate::time::Moment;
 use crate::timed_out::Phase;
 
@@ -44,7 +44,7 @@ impl<R: Resource> Ledger<R> {
         }
         // A waiter that timed out may have had a place, which is free now.
         self.serve(now, orders);
-        if !self.waiters.is_empty() && self.looked_at + HELD_UP_AFTER <= now {
+        if !self.waiters.is_empty() && self.looked_at + self.looks_every <= now {
             self.looked_at = now;
             self.wake_first(orders);
         }
@@ -86,9 +86,6 @@ impl<R: Resource> Ledger<R> {
         self.counts.timed_out += (before - self.reserved) as u64;
         let unclaimed = self.placed.iter().map(|placed| placed.deadline);
         self.unclaimed_until = unclaimed.fold(next, Moment::min);
-        if self.reserved < before {
-            self.serve(now, orders);
-        }
         for resource in freed {
             let slot = self.take_back(resource, now);
             self.place(slot, now, orders);

@@ -54,6 +54,12 @@ impl<R: Resource> Ledger<R> {
         self.is_circle().then(|| self.found_circle())
     }
 
+    /// Returns whether the circle that was found last still stands.
+    pub(super) fn is_in_circle(&self) -> bool {
+        let found = self.circle.as_ref();
+        found.is_some_and(|found| found.released == self.released()) && !self.waiters.is_empty()
+    }
+
     /// A circle lasts until a lease comes back.
     fn found_circle(&mut self) -> Arc<AtomicBool> {
         let released = self.released();

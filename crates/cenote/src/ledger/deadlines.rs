@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use super::waiters::Departed;
 use super::{HELD_UP_AFTER, Ledger, Mail, Orders, Resource, Ticket};
+use crate::config::Limits;
 use crate::time::Moment;
 use crate::timed_out::{Phase, Report};
 
@@ -20,6 +21,16 @@ pub(super) const MISSED: Duration = Duration::from_millis(10);
 
 /// How many waiters time out in one round. The lock is released in between.
 const AT_ONCE: usize = 4096;
+
+/// Looks are no more frequent than this, however short `slow_acquire` is.
+const SHORTEST_LOOK: Duration = Duration::from_millis(10);
+
+/// How often the first waiters look again: for work that is held up, and whether they are slow.
+pub(crate) fn looks_every(limits: &Limits) -> Duration {
+    let slow = limits.slow_acquire.filter(|_| cfg!(feature = "tracing"));
+    let slow = slow.unwrap_or(HELD_UP_AFTER);
+    slow.clamp(SHORTEST_LOOK, HELD_UP_AFTER)
+}
 
 /// The waiters that time out in one call, and the report that they share. It is made when it is
 /// first needed.
@@ -41,7 +52,7 @@ impl<R: Resource> Ledger<R> {
     /// Registers a waiter's deadline, unless the alarm is set for an earlier moment.
     #[inline]
     pub(super) fn set_alarm(&mut self, deadline: Moment, now: Moment, orders: &mut Orders<R>) {
-        let at = deadline.min(now + HELD_UP_AFTER);
+        let at = deadline.min(now + self.looks_every);
         let is_set = |set: Moment| set <= at && now <= set + MISSED;
         if !self.alarm_at.is_some_and(is_set) {
             self.insert_alarm(at, now, orders);
@@ -68,7 +79,7 @@ impl<R: Resource> Ledger<R> {
     pub(super) fn next_alarm(&self) -> Option<Moment> {
         let mut next = self.next_deadline();
         if !self.waiters.is_empty() {
-            next = next.min(self.looked_at + HELD_UP_AFTER);
+            next = next.min(self.looked_at + self.looks_every);
         }
         (next < Moment::NEVER).then_some(next)
     }

@@ -79,6 +79,7 @@ impl<R: Resource> Ledger<R> {
         let probe = mem::take(&mut entry.probe);
         if condition.was_held() {
             entry.used_at = now;
+            self.held_time += now.nanoseconds_since(since);
         } else {
             entry.uses -= 1;
             self.lent -= 1;
@@ -148,6 +149,19 @@ impl<R: Resource> Ledger<R> {
         entry.used_at = now;
         self.counts.detached += 1;
         self.vacate(slot, now, orders);
+        self.end(orders, now);
+    }
+    /// The resource of a lease leaves the pool, and its slot stays occupied.
+    pub(crate) fn hold(&mut self, slot: SlotNo, now: Moment, orders: &mut Orders<R>) {
+        let entry = &mut self.slots[slot];
+        entry.probe = false;
+        // Held on purpose, and by no task: neither a leak nor a part of a circle.
+        entry.overdue = true;
+        if let Some(asker) = &mut entry.asker {
+            asker.owner = None;
+        }
+        // It may have been a probe: the next one can go.
+        self.serve(now, orders);
         self.end(orders, now);
     }
 }

@@ -38,6 +38,7 @@ mod give_back;
 mod growth;
 #[cfg(all(test, cenote_model))]
 mod handover;
+mod inside;
 mod mailbox;
 mod orders;
 mod owed;
@@ -67,6 +68,7 @@ use std::time::Duration;
 
 use fastrand::Rng;
 
+pub(crate) use deadlines::looks_every;
 pub(crate) use give_back::{Condition, Manner, Returned};
 use growth::{Failing, Pace};
 pub(crate) use mailbox::{BoxedError, Mail, MailboxRef};
@@ -74,7 +76,7 @@ pub(crate) use orders::{Many, Orders, Rest};
 pub(crate) use owed::{Job, Work};
 use report::Counts;
 pub(crate) use request::{Answer, Ask, Begun};
-pub(crate) use slot::{Asker, Label, SlotNo};
+pub(crate) use slot::{Asker, Label, LabelParts, SlotNo};
 use slot::{Slot, State};
 pub(crate) use trays::{OnTray, TrayNo, may_use_trays};
 pub(crate) use waiters::Ticket;
@@ -87,6 +89,7 @@ pub(crate) use work::{AfterFailure, Outcome};
 use crate::breaker::BreakerState;
 use crate::config::Limits;
 use crate::error::OpenError;
+use crate::rt::sync::AtomicU64;
 use crate::time::Moment;
 
 /// After this long a resource on its way counts as held up: another is opened beside it if there is
@@ -119,6 +122,8 @@ pub(crate) struct Ledger<R: Resource> {
     lent: u64,
     /// How long waiters waited, in nanoseconds.
     wait_time: u64,
+    /// How long the leases that came back were out, in nanoseconds.
+    held_time: u64,
     /// No unclaimed grant has an earlier deadline.
     unclaimed_until: Moment,
     waiters: Waiters<R>,
@@ -134,6 +139,7 @@ pub(crate) struct Ledger<R: Resource> {
     alarm_at: Option<Moment>,
     /// When the first waiters were last asked to look again.
     looked_at: Moment,
+    looks_every: Duration,
     closed: bool,
     suspended: bool,
     paused: bool,
@@ -153,6 +159,8 @@ pub(crate) struct Ledger<R: Resource> {
     /// Of those, the places that were granted to waiters and may be unclaimed.
     placed: Vec<places::Placed<R>>,
     trays: trays::Taken,
+    /// The last number of a resource, if the pool and its annex count together.
+    pub(crate) numbers: Option<Arc<AtomicU64>>,
     owed: VecDeque<Work<R>>,
     breaker: Breaker<R::Error>,
     /// When a resource was last found dead: resources proven alive before are unproven again.
@@ -175,6 +183,7 @@ pub(crate) struct Ledger<R: Resource> {
     /// The circle that was found last.
     circle: Option<circle::Found>,
     counts: Counts,
+    built_at: Moment,
     rng: Rng,
 }
 
@@ -191,10 +200,12 @@ impl<R: Resource> Ledger<R> {
             waiters: Waiters::new(),
             lent: 0,
             wait_time: 0,
+            held_time: 0,
             unclaimed_until: Moment::NEVER,
             slots: Vec::new(),
             states: [0; State::COUNT],
             max_size: limits.max_size,
+            looks_every: looks_every(&limits),
             breaker: Breaker {
                 state: BreakerState::Active,
                 since: now,
@@ -218,6 +229,7 @@ impl<R: Resource> Ledger<R> {
             reserved: 0,
             placed: Vec::new(),
             trays: trays::Taken::new(trays),
+            numbers: None,
             owed: VecDeque::new(),
             dead_at: Moment::PAST,
             unserved_since: None,
@@ -232,6 +244,7 @@ impl<R: Resource> Ledger<R> {
             watchers: Watchers::default(),
             circle: None,
             counts: Counts::default(),
+            built_at: now,
             rng: Rng::with_seed(seed),
         }
     }

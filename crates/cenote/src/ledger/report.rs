@@ -13,7 +13,7 @@ use crate::error::{AcquireError, OpenError, Unavailable};
 use crate::rt::Owner;
 use crate::rt::sync::Ordering;
 use crate::status::{
-    Closes, Health, Holder, HolderGroup, HolderId, RefusalReason, Refusals, Status,
+    Closes, Health, Holder, HolderGroup, HolderId, RefusalReason, Refusals, Status, Used,
 };
 use crate::time::Moment;
 use crate::timed_out::{Phase, Report};
@@ -58,6 +58,7 @@ impl<R: Resource> Ledger<R> {
             waited: self.waiters.joined(),
             wait_time: Duration::from_nanos(self.wait_time),
             released: self.released(),
+            held_time: Duration::from_nanos(self.held_time),
             discarded: counts.discarded,
             detached: counts.detached,
             opened: counts.opened,
@@ -100,7 +101,8 @@ impl<R: Resource> Ledger<R> {
             site: asker.site,
             task: asker.owner.map(HolderId),
             held_for: now.saturating_duration_since(slot.since),
-            label: slot.label.as_deref().cloned(),
+            used: used(slot, now),
+            label: slot.label.as_ref().map(|label| label.text.clone()),
             claimed: !slot.is_unclaimed(),
         })
     }
@@ -185,7 +187,7 @@ impl<R: Resource> Ledger<R> {
     }
 
     /// The living leases by source line and label, the longest first.
-    fn groups(&self, now: Moment) -> Vec<HolderGroup> {
+    pub(super) fn groups(&self, now: Moment) -> Vec<HolderGroup> {
         let mut groups: Vec<HolderGroup> = Vec::new();
         for slot in self.slots.iter().filter(|slot| slot.state == State::Leased) {
             let Some(Asker { site, .. }) = slot.asker else {
@@ -195,7 +197,7 @@ impl<R: Resource> Ledger<R> {
             let claimed = !slot.is_unclaimed();
             let known = groups.iter_mut().find(|group| {
                 is_same_line(group.site, site)
-                    && group.label.as_ref() == slot.label.as_deref()
+                    && group.label.as_ref() == slot.label.as_ref().map(|label| &label.text)
                     && group.claimed == claimed
             });
             match known {
@@ -203,12 +205,15 @@ impl<R: Resource> Ledger<R> {
                     site,
                     count: 1,
                     longest,
-                    label: slot.label.as_deref().cloned(),
+                    used: used(slot, now),
+                    label: slot.label.as_ref().map(|label| label.text.clone()),
                     claimed,
                 }),
                 Some(group) => {
                     group.count += 1;
-                    group.longest = group.longest.max(longest);
+                    if longest > group.longest {
+                        (group.longest, group.used) = (longest, used(slot, now));
+                    }
                 }
             }
         }
@@ -286,6 +291,12 @@ impl<R: Resource> Ledger<R> {
             .filter_map(|slot| slot.asker)
             .filter(move |asker| asker.owner == Some(owner))
     }
+}
+
+/// What the meter of a lease shows.
+fn used<R: Resource>(slot: &Slot<R>, now: Moment) -> Option<Used> {
+    let meter = slot.label.as_ref()?.meter.as_ref()?;
+    Some(meter.read_at(now))
 }
 
 /// Returns whether two sites are on one source line. One place nearly always has one location, and

@@ -105,7 +105,8 @@ impl<R: Resource> Ledger<R> {
                 let (ticket, mailbox) = self.waiters.join(asker, waker.take(), begun);
                 self.set_alarm(begun.deadline, now, orders);
                 self.serve(now, orders);
-                Answer::Wait { ticket, mailbox }
+                self.end(orders, now);
+                return Answer::Wait { ticket, mailbox };
             }
         };
         if let Answer::Refused(error) = &answer {

@@ -6,6 +6,7 @@ use std::panic::Location;
 use super::Resource;
 use super::mailbox::MailboxRef;
 use super::trays::TrayNo;
+use crate::meter::Meter;
 use crate::rt::Owner;
 use crate::time::Moment;
 
@@ -55,8 +56,28 @@ impl State {
     }
 }
 
-/// The text that a holder gave its lease. In a box, because it is large and rare.
-pub(crate) type Label = Box<Cow<'static, str>>;
+/// What a holder says about its lease. In a box, because it is large and rare.
+pub(crate) type Label = Box<LabelParts>;
+
+#[derive(Debug)]
+pub(crate) struct LabelParts {
+    pub(crate) text: Cow<'static, str>,
+    pub(crate) meter: Option<Meter>,
+}
+
+impl<T: Into<Cow<'static, str>>> From<T> for LabelParts {
+    fn from(text: T) -> Self {
+        let (text, meter) = (text.into(), None);
+        Self { text, meter }
+    }
+}
+
+#[cfg(test)]
+impl PartialEq for LabelParts {
+    fn eq(&self, other: &Self) -> bool {
+        self.text == other.text
+    }
+}
 
 /// The caller that asked for a lease.
 #[derive(Clone, Copy, Debug)]

@@ -65,6 +65,8 @@ pub(crate) struct OnTray<R> {
     pub(crate) label: Option<Label>,
     pub(crate) used_at: Moment,
     pub(crate) uses: u64,
+    /// For how many nanoseconds it was lent, in the leases that are over.
+    pub(crate) held: u64,
 }
 
 /// Returns whether a pool with these settings uses trays at all. Not if the ledger must decide
@@ -115,6 +117,7 @@ impl<R: Resource> Ledger<R> {
         let entry = &mut self.slots[slot];
         entry.tray = None;
         self.lent += off.uses - entry.uses;
+        self.held_time += off.held;
         entry.uses = off.uses;
         entry.used_at = off.used_at;
         if off.resource.is_some() {
@@ -191,6 +194,7 @@ impl<R: Resource> Ledger<R> {
             label: None,
             used_at: entry.used_at,
             uses: entry.uses,
+            held: 0,
         };
         // Upkeep clears the trays. It has to come before anything can be due on this one.
         let soonest = [limits.idle_timeout, limits.heartbeat_interval];

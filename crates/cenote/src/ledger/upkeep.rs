@@ -199,9 +199,8 @@ impl<R: Resource> Ledger<R> {
         let opening = self.count(State::Opening);
         let staying_idle = self.shelf.len() - leaving.idle;
         // The end of a leased resource leaves as many spare ones as before.
-        let spare_ends = is_idle && self.limits.min_idle > 0;
         let is_short = self.total() - leaving.all <= self.limits.min_size
-            || spare_ends && staying_idle + opening <= self.limits.min_idle;
+            || is_idle && staying_idle + opening <= self.limits.min_idle;
         let used_at = if is_idle { entry.used_at } else { entry.since };
         let is_used = entry.uses > 1 && now.saturating_duration_since(used_at) < REPLACE_AHEAD;
         let has_other = staying_idle > usize::from(is_idle) || opening > 0;

@@ -7,6 +7,7 @@ use super::slot::{SlotNo, State};
 use super::{HELD_UP_AFTER, Ledger, Mail, Many, Orders, Resource, Work};
 use crate::config::OnOpenError;
 use crate::error::{AcquireError, OpenError};
+use crate::rt::sync::Ordering;
 use crate::status::CloseReason;
 use crate::time::Moment;
 
@@ -73,7 +74,10 @@ impl<R: Resource> Ledger<R> {
             now + (lifetime - lifetime.mul_f64(part))
         });
         self.open_took(now.saturating_duration_since(self.slots[slot].since));
-        let id = self.counts.opened;
+        let id = match &self.numbers {
+            Some(last) => last.fetch_add(1, Ordering::Relaxed) + 1,
+            None => self.counts.opened,
+        };
         resource.opened(slot, id);
         let entry = &mut self.slots[slot];
         entry.resource = Some(resource);

@@ -105,6 +105,20 @@ impl<M: Manager + 'static> Bound<M> {
             Lease::discard(lease);
         }
     }
+
+    /// Takes the resource out of the pool for good, as [`Lease::detach`] does.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let pool = cenote::Pool::from_fn(async || Ok::<_, &str>(String::new())).build()?;
+    /// let text: String = cenote::scope::Bound::detach(pool.bind().await?);
+    /// assert_eq!((text.as_str(), pool.status().total), ("", 0));
+    /// # Ok(()) }
+    /// ```
+    pub fn detach(mut this: Self) -> M::Resource {
+        Lease::detach(this.lease.take().expect(ENDED))
+    }
 }
 
 impl<M: Manager + 'static> Bound<M> {

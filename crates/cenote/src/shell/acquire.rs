@@ -179,7 +179,9 @@ fn by_tray<M: Manager>(shared: &Shared<M>, site: &'static Location<'static>) -> 
             pooled.come_back(fault, Manner::Dropped);
             continue;
         }
-        shared.observers.acquired(pooled.id, Duration::ZERO, site);
+        if shared.observers.any() {
+            pooled.tell_taken();
+        }
         return Some(Lease::new(pooled));
     }
 }

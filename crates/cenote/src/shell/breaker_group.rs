@@ -46,9 +46,9 @@ impl<M: Manager + 'static> Member for Shared<M> {
 }
 
 impl BreakerGroup {
-    pub(crate) fn new(strategy: Arc<dyn Strategy>) -> Self {
+    pub(crate) fn new(strategy: Option<Arc<dyn Strategy>>) -> Self {
         Self {
-            strategy: Mutex::new(Some(strategy)),
+            strategy: Mutex::new(strategy),
             members: Mutex::new(Members {
                 state: BreakerState::Active,
                 pools: Vec::new(),
@@ -104,5 +104,28 @@ impl BreakerGroup {
 
     fn members(&self) -> MutexGuard<'_, Members> {
         self.members.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(all(test, not(cenote_model)))]
+mod tests {
+    use crate::Pool;
+    use crate::breaker::{ConsecutiveFailures, SharedBreaker};
+
+    #[test]
+    fn pools_that_are_gone_are_forgotten_when_another_joins() {
+        let breaker = SharedBreaker::new(ConsecutiveFailures::new(1));
+        let build = || {
+            let pool = Pool::from_fn(async || Ok::<_, &str>(()));
+            let pool = pool.shared_breaker(&breaker).build();
+            pool.expect("the settings are valid")
+        };
+
+        for _ in 0..10 {
+            drop(build());
+        }
+        let _alive = (build(), build());
+
+        assert_eq!(breaker.group.members().pools.len(), 2);
     }
 }

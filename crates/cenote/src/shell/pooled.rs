@@ -3,6 +3,7 @@
 
 use std::panic::Location;
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::carry_out::Place;
 use super::guarded::{Mishap, guarded_now};
@@ -10,8 +11,10 @@ use super::shared::{PoolLedger, Shared};
 use super::strategy::Evidence;
 use crate::breaker::{BreakerState, Failed, Failure};
 use crate::event::Callback;
+use crate::held_slot::HeldSlot;
 use crate::ledger::{Condition, Label, Manner, Orders, Resource, Returned, SlotNo, TrayNo, Work};
 use crate::manager::{LeaseEnd, Manager};
+use crate::observers::Audience;
 use crate::rt::Home;
 use crate::time::Moment;
 use crate::tray::TrayRef;
@@ -24,6 +27,9 @@ pub(crate) struct Pooled<M: Manager + 'static> {
     /// Present if it was lent by a tray, or put on one. The tray may have been closed since.
     tray: Option<TrayPlace<M>>,
     slot: SlotNo,
+    /// The observers that heard of its lease, if it was lent by a tray. They go with the box, so
+    /// that a trip takes them out of the pool once.
+    audience: Option<Arc<Audience>>,
     /// The runtime that it was opened on, or checked on last.
     pub(crate) home: Home,
     pub(crate) id: u64,
@@ -59,6 +65,7 @@ impl<M: Manager + 'static> Pooled<M> {
             resource,
             pool: None,
             tray: None,
+            audience: None,
             // The ledger gives the slot and the number.
             slot: 0,
             home: Home::here(),
@@ -87,6 +94,15 @@ impl<M: Manager + 'static> Pooled<M> {
     pub(crate) fn taken(&mut self, uses: u64, site: &'static Location<'static>) {
         self.uses = uses;
         self.site = site;
+    }
+
+    /// Tells the observers that it was taken from a tray.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn tell_taken(&mut self) {
+        let audience = self.pool().observers.audience();
+        audience.acquired(self.id, Duration::ZERO, self.site);
+        self.audience = Some(audience);
     }
 
     /// The same for a resource that the ledger granted.
@@ -210,6 +226,7 @@ impl<M: Manager + 'static> Pooled<M> {
     #[inline(never)]
     pub(crate) fn come_back(mut self: Box<Self>, condition: Condition, manner: Manner) -> Left<M> {
         let shared = self.pool.take().expect("bug: a lease ends once");
+        self.audience = None;
         let Self { slot, id, site, .. } = *self;
         let now = shared.clock.exact_now();
         let mut orders = Orders::default();
@@ -224,7 +241,7 @@ impl<M: Manager + 'static> Pooled<M> {
         };
         let served = orders.wakes();
         shared.carry_out(orders, Place::Drop);
-        if shared.observers.any() && condition.was_held() {
+        if (shared.observers.any() || returned.late) && condition.was_held() {
             let held = now.saturating_duration_since(returned.since);
             shared.observers.released(id, held, site);
             if condition == Condition::Discarded {
@@ -256,22 +273,39 @@ impl<M: Manager + 'static> Pooled<M> {
             return Some(self);
         };
         shared.trays.remember(place.number);
-        let Self { id, site, slot, .. } = *self;
-        let tray = place.tray;
+        let (slot, tray) = (self.slot, place.tray);
         let now = shared.clock.coarse_now();
-        // The reference to the pool is laid on the tray, too. Only watchers need another.
-        let watched = shared.is_watched().then(|| Arc::clone(shared));
-        match tray.lay_back(slot, self, now) {
+        if shared.is_watched() || self.audience.is_some() {
+            return self.lay_back_watched(tray, now);
+        }
+        tray.lay_back(slot, self, now).err()
+    }
+
+    /// The same for a pool with observers or a strategy, which hear of it afterwards. The reference
+    /// to the pool is laid on the tray, too, so a strategy needs another.
+    #[cold]
+    #[inline(never)]
+    fn lay_back_watched(
+        mut self: Box<Self>,
+        tray: TrayRef<Box<Self>>,
+        now: Moment,
+    ) -> Option<Box<Self>> {
+        let Self { id, site, slot, .. } = *self;
+        let before = self.audience.take();
+        let shared = self.pool();
+        let audience = shared.observers.audience_after(before);
+        let judged = shared.strategy.is_some().then(|| Arc::clone(shared));
+        let since = match tray.lay_back(slot, self, now) {
+            Ok(since) => since,
             Err(pooled) => return Some(pooled),
-            Ok(since) => {
-                if let Some(shared) = watched {
-                    let held = now.saturating_duration_since(since);
-                    shared.observers.released(id, held, site);
-                    // No slot is on a tray unless the breaker is active.
-                    let accepted = Evidence::Accepted { probe: false };
-                    shared.report_in(BreakerState::Active, accepted, Place::Drop);
-                }
-            }
+        };
+        if let Some(audience) = audience {
+            audience.released(id, now.saturating_duration_since(since), site);
+        }
+        if let Some(shared) = judged {
+            // No slot is on a tray unless the breaker is active.
+            let accepted = Evidence::Accepted { probe: false };
+            shared.report_in(BreakerState::Active, accepted, Place::Drop);
         }
         None
     }
@@ -289,6 +323,17 @@ impl<M: Manager + 'static> Pooled<M> {
         shared.carry_out(orders, Place::Drop);
         shared.observers.detached(self.id, self.site);
         self.resource
+    }
+}
+
+impl<M: Manager + 'static> Pooled<M> {
+    /// Takes the resource out of the pool for good, and keeps its slot occupied.
+    pub(crate) fn hold_slot(mut self) -> (M::Resource, HeldSlot<M>) {
+        let shared = self.pool.take().expect("bug: a lease ends once");
+        shared.severers.remove(self.slot);
+        self.take_off(&shared, &mut shared.ledger());
+        let held = HeldSlot::new(shared, self.slot, self.id, self.site);
+        (self.resource, held)
     }
 }
 

@@ -1,6 +1,7 @@
 //! The parts that all handles, leases and tasks of one pool share, and the ways to the ledger.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::carry_out::Place;
 use super::pooled::Pooled;
@@ -10,10 +11,13 @@ use super::upkeep_task::Upkeep;
 use crate::config::Limits;
 use crate::hook::Hooks;
 use crate::ledger::{Ask, Ledger, Orders, Rest, TrayNo};
+use crate::log::Log;
 use crate::manager::Manager;
 use crate::observers::Observers;
+use crate::pool::Pool;
 use crate::registry;
 use crate::rt::sync::{AtomicUsize, CachePadded, Mutex, MutexGuard, PoisonError};
+use crate::status::Leftover;
 use crate::time::alarm::{self, Alarming};
 use crate::time::{self, Clock, Moment};
 use crate::tray::Trays;
@@ -41,6 +45,8 @@ pub(crate) struct Shared<M: Manager + 'static> {
     pub(crate) handles: AtomicUsize,
     /// Its number in the registry.
     pub(crate) number: u64,
+    /// The part that is kept apart.
+    pub(crate) annex: Option<Pool<M>>,
 }
 
 impl<M: Manager + 'static> Shared<M> {
@@ -114,6 +120,17 @@ impl<M: Manager + 'static> Shared<M> {
         });
         if was_open {
             self.observers.pool_closed(in_use);
+        }
+        if let Some(annex) = &self.annex {
+            annex.shared.close(place);
+        }
+    }
+
+    /// Logs the end of a pool that was waited for.
+    pub(crate) fn log_end(&self, left: &Leftover, took: Duration) {
+        if Log::is_on() {
+            self.observers
+                .write(|log| log.ended(&self.name, left, took));
         }
     }
 

@@ -1,5 +1,6 @@
 //! The breaker's strategy: what it is told, when it is asked, and what follows.
 
+use std::error::Error;
 use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -39,7 +40,10 @@ impl StrategyPlace {
         group: Option<Arc<BreakerGroup>>,
     ) -> Self {
         Self {
-            any: AtomicBool::new(strategy.is_some() || group.is_some()),
+            any: AtomicBool::new(match &group {
+                Some(group) => group.strategy().is_some(),
+                None => strategy.is_some(),
+            }),
             strategy: Mutex::new(strategy),
             group,
         }
@@ -99,12 +103,14 @@ impl<M: Manager + 'static> Shared<M> {
         let mut orders = Orders::default();
         let mut ledger = self.ledger_off_trays();
         let from = ledger.set_breaker(seen, to, time::now(), &mut orders);
+        let cause = ledger.breaker().cause.clone();
         drop(ledger);
         let shared = Arc::clone(self);
         move || {
             shared.carry_out(orders, place);
             if from != to && seen.is_none_or(|seen| seen == from) {
-                shared.observers.breaker_changed(from, to);
+                let cause = cause.as_ref().map(|cause| cause as &dyn Error);
+                shared.observers.breaker_changed(from, to, cause);
             }
         }
     }
@@ -121,6 +127,10 @@ impl<M: Manager + 'static> Shared<M> {
     }
 
     pub(crate) fn strategy_changed(self: &Arc<Self>, place: Place) {
+        if let Some(group) = &self.strategy.group {
+            let any = group.strategy().is_some();
+            self.strategy.any.store(any, Ordering::Relaxed);
+        }
         self.order(place, |ledger, now, orders| {
             ledger.strategy_changed(now, orders);
         });

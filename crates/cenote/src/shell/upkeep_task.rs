@@ -10,6 +10,7 @@ use std::task::{Poll, Waker};
 
 use super::carry_out::Place;
 use super::shared::Shared;
+use crate::log::Log;
 use crate::manager::Manager;
 use crate::rt::sync::{AtomicBool, Mutex, MutexGuard, Ordering, PoisonError};
 use crate::rt::{self, RuntimeId};
@@ -164,6 +165,9 @@ fn keep_up<M: Manager + 'static>(shared: &Arc<Shared<M>>) -> Option<Moment> {
     });
     for holder in &upkeep.leaked {
         shared.observers.leaked(holder);
+    }
+    if Log::is_on() {
+        shared.observers.write(|log| log.flush(&shared.name));
     }
     upkeep.next
 }

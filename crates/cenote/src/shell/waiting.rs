@@ -15,8 +15,9 @@ use super::shared::Shared;
 use super::upkeep_task;
 use crate::error::AcquireError;
 use crate::ledger::{
-    Answer, Ask, Asker, Begun, HELD_UP_AFTER, Mail, MailboxRef, Orders, Resource, Ticket,
+    Answer, Ask, Asker, Begun, Mail, MailboxRef, Orders, Resource, Ticket, looks_every,
 };
+use crate::log::{Log, WaitSpan};
 use crate::manager::Manager;
 use crate::rt::Owner;
 use crate::rt::sync::Ordering;
@@ -38,8 +39,31 @@ pub(crate) struct Waiting<'a, M: Manager + 'static> {
 struct InQueue<M: Manager + 'static> {
     ticket: Ticket,
     mailbox: MailboxRef<Box<Pooled<M>>>,
+    /// In a box, because few waiters need any of it, and every acquire moves its future.
+    extras: Option<Box<Extras>>,
+}
+
+#[derive(Default)]
+struct Extras {
+    /// Only if there is a log.
+    span: WaitSpan,
+    /// It was logged that this waiter is slow.
+    told: bool,
     /// Only where the alarm cannot wake the waiter.
     timer: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
+}
+
+impl Extras {
+    /// Extras for the log, if there is one.
+    #[inline]
+    fn new(pool: &str, site: &'static Location<'static>) -> Option<Box<Self>> {
+        Log::is_on().then(|| {
+            Box::new(Self {
+                span: WaitSpan::begin(pool, site),
+                ..Self::default()
+            })
+        })
+    }
 }
 
 /// The result of asking the ledger.
@@ -96,15 +120,17 @@ impl<'a, M: Manager + 'static> Waiting<'a, M> {
                     Asked::Again => continue,
                 }
             };
-            match place.mailbox.take() {
-                Some(mail) => {
-                    if let Some(acquired) = self.settle(mail) {
-                        return Poll::Ready(acquired);
-                    }
-                }
-                None if self.look(waker) => return Poll::Pending,
-                // The outcome was delivered meanwhile.
-                None => {}
+            let acquired = match place.mailbox.take_grant() {
+                Some(pooled) => self.claim(pooled),
+                None => match place.mailbox.take() {
+                    Some(mail) => self.settle(mail),
+                    None if self.look(waker) => return Poll::Pending,
+                    // The outcome was delivered meanwhile.
+                    None => continue,
+                },
+            };
+            if let Some(acquired) = acquired {
+                return Poll::Ready(acquired);
             }
         }
     }
@@ -166,7 +192,7 @@ impl<'a, M: Manager + 'static> Waiting<'a, M> {
                 self.place = Some(InQueue {
                     ticket,
                     mailbox,
-                    timer: None,
+                    extras: Extras::new(&shared.name, site),
                 });
                 // A caller with no time to wait learns that by asking again.
                 match self.begun.deadline > now {
@@ -215,7 +241,8 @@ impl<'a, M: Manager + 'static> Waiting<'a, M> {
 
     /// When the waiter must look again by itself, where the alarm cannot wake it.
     pub(crate) fn next_look(&self, now: Moment) -> Moment {
-        self.begun.deadline.min(now + HELD_UP_AFTER)
+        let after = looks_every(&self.shared.limits);
+        self.begun.deadline.min(now + after)
     }
 
     /// Returns whether the waiter can sleep. Where the alarm cannot wake it, it has a timer of its
@@ -231,12 +258,13 @@ impl<'a, M: Manager + 'static> Waiting<'a, M> {
         let Some(place) = &mut self.place else {
             return false;
         };
-        let timer = place
+        let extras = place.extras.get_or_insert_default();
+        let timer = extras
             .timer
             .get_or_insert_with(|| Box::pin(time::sleep_until(Some(until))));
         let sleeps = timer.as_mut().poll(context).is_pending();
         if !sleeps {
-            place.timer = None;
+            extras.timer = None;
         }
         sleeps
     }
@@ -260,28 +288,56 @@ impl<'a, M: Manager + 'static> Waiting<'a, M> {
         if overdue {
             upkeep_task::take_over(shared);
         }
+        if waits && Log::is_on() {
+            self.tell_if_slow(now);
+        }
         waits
     }
 
-    /// The end of the wait. `None`: the resource was dead, and the caller asks again. A lease is
-    /// made of a grant before anything else happens, so that the grant cannot be lost.
+    /// Writes a line about a wait that takes long, once. In the caller's own poll, so that the line
+    /// belongs to the caller's span, and a subscriber that blocks delays no other caller.
+    #[cold]
+    fn tell_if_slow(&mut self, now: Moment) {
+        let (shared, site, since) = (self.shared, self.site, self.begun.since);
+        let place = self.place.as_mut();
+        let extras = place.map(|place| place.extras.get_or_insert_default());
+        let Some(extras) = extras.filter(|extras| !extras.told) else {
+            return;
+        };
+        let is_slow = |after: Duration| now >= since + after;
+        if shared.limits.slow_acquire.is_some_and(is_slow) {
+            extras.told = true;
+            let waited = now.saturating_duration_since(since);
+            let facts = || shared.ledger().facts(now);
+            extras.span.enter(|| {
+                let write = |log: &Log| log.slow(&shared.name, site, waited, facts);
+                shared.observers.write(write);
+            });
+        }
+    }
+
+    /// The end of the wait, with a grant. `None`: the resource was dead, and the caller asks again.
+    /// A lease is made before anything else happens, so that the grant cannot be lost.
     #[inline]
-    fn settle(&mut self, mail: Mail<Box<Pooled<M>>>) -> Option<Outcome<M>> {
+    fn claim(&mut self, pooled: Box<Pooled<M>>) -> Option<Outcome<M>> {
         self.place = None;
+        let since = Some(self.begun.since);
+        let lease = lend(self.shared, pooled, None, self.site, since);
+        self.begun.again |= lease.is_none();
+        lease.map(Outcome::Lease)
+    }
+
+    /// The end of the wait. `None`: the resource was dead, and the caller asks again.
+    #[cold]
+    fn settle(&mut self, mail: Mail<Box<Pooled<M>>>) -> Option<Outcome<M>> {
+        let place = self.place.take();
         match mail {
-            Mail::Grant(pooled) => {
-                let since = Some(self.begun.since);
-                let lease = lend(self.shared, pooled, None, self.site, since);
-                if lease.is_none() {
-                    self.begun.again = true;
-                }
-                lease.map(Outcome::Lease)
-            }
+            Mail::Grant(pooled) => self.claim(pooled),
             Mail::Place => Some(Outcome::Place),
             Mail::TimedOut(phase, seen) => {
                 let since = self.begun.since;
                 let timed_out = TimedOut { since, phase, seen };
-                self.tell_of_timeout(&timed_out);
+                self.tell_of_timeout(&timed_out, place.as_ref());
                 Some(Outcome::Failed(Box::new(AcquireError::TimedOut(timed_out))))
             }
             Mail::Refusal(error) => {
@@ -302,9 +358,9 @@ impl<'a, M: Manager + 'static> Waiting<'a, M> {
 
     /// Raises the events of a timeout.
     #[cold]
-    fn tell_of_timeout(&self, timed_out: &TimedOut<M::Error>) {
+    fn tell_of_timeout(&self, timed_out: &TimedOut<M::Error>, place: Option<&InQueue<M>>) {
         let observers = &self.shared.observers;
-        if !observers.any() {
+        if !observers.any() && !Log::is_on() {
             return;
         }
         let seen = &timed_out.seen;
@@ -313,10 +369,18 @@ impl<'a, M: Manager + 'static> Waiting<'a, M> {
             observers.nested_acquire(self.site, &seen.circle);
         }
         observers.timed_out(self.site, timed_out.waited(), &seen.status);
+        if let Some(extras) = place.and_then(|place| place.extras.as_ref()) {
+            let leak_after = self.shared.limits.leak_after;
+            let write = |log: &Log| log.acquire_timed_out(self.site, timed_out, leak_after);
+            extras.span.enter(|| observers.write(write));
+        }
     }
 
     #[cold]
-    fn withdraw(&mut self, place: &InQueue<M>) {
+    fn withdraw(&mut self) {
+        let Some(place) = self.place.take() else {
+            return;
+        };
         let now = self.shared.clock.exact_now();
         let mut orders = Orders::default();
         let mut ledger = self.shared.ledger_off_trays();
@@ -327,10 +391,10 @@ impl<'a, M: Manager + 'static> Waiting<'a, M> {
 }
 
 impl<M: Manager + 'static> Drop for Waiting<'_, M> {
-    #[inline]
+    #[inline(always)]
     fn drop(&mut self) {
-        if let Some(place) = self.place.take() {
-            self.withdraw(&place);
+        if self.place.is_some() {
+            self.withdraw();
         }
     }
 }

@@ -80,7 +80,8 @@ impl<R> Tray<R> {
 
     /// Lays back the resource of this slot. Returns since when it was out; or the resource, if it
     /// has to go to the ledger.
-    #[inline]
+    // Inlined in both of its callers: one of them is the trip.
+    #[inline(always)]
     pub(crate) fn lay_back(&self, slot: SlotNo, resource: R, now: Moment) -> Result<Moment, R> {
         let mut tray = self.0.lock();
         let is_open = |open: &&mut OnTray<R>| open.slot == slot && open.may_come_back(now);
@@ -91,6 +92,7 @@ impl<R> Tray<R> {
         open.resource.get_or_insert(resource);
         open.used_at = now;
         let since = open.since;
+        open.held += now.nanoseconds_since(since);
         if open.label.is_some() {
             let label = open.label.take();
             drop(tray);

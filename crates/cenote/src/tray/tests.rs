@@ -12,6 +12,8 @@ use std::time::Duration;
 
 use super::*;
 use crate::ledger::Asker;
+use crate::rt::sync::MutexGuard;
+use crate::shell::shared::PoolLedger;
 use crate::time::{self, nanoseconds};
 use crate::{Closures, Lease, Pool};
 
@@ -35,6 +37,7 @@ fn on_tray<R>(slot: SlotNo, now: Moment) -> OnTray<R> {
         label: None,
         used_at: now,
         uses: 1,
+        held: 0,
     }
 }
 
@@ -274,19 +277,25 @@ fn a_large_pool_has_trays_for_some_of_its_slots() {
 
 type Numbers = Pool<Closures<u8>>;
 
-/// Makes a trip on another thread while the ledger is locked. Returns whether the trip ends.
-fn ends_with_the_ledger_locked(trip: fn(&Numbers)) -> bool {
-    let pool: Numbers = Pool::from_fn(async || Ok::<_, Infallible>(7))
-        .max_size(2)
-        .build()
-        .expect("these settings are valid");
-    // Upkeep may clear the trays in between.
-    let on_tray = (0..1000).find_map(|_| {
+fn numbers() -> Numbers {
+    let pool = Pool::from_fn(async || Ok::<_, Infallible>(7)).max_size(2);
+    pool.build().expect("these settings are valid")
+}
+
+/// Makes trips until a slot is on a tray, and locks the ledger. Upkeep may clear the trays in
+/// between.
+fn lock_with_slot_on_tray(pool: &Numbers) -> Option<MutexGuard<'_, PoolLedger<Closures<u8>>>> {
+    (0..1000).find_map(|_| {
         drop(pool.acquire_blocking().expect("opens succeed"));
         let ledger = pool.shared.ledger();
         (!ledger.trays().is_empty()).then_some(ledger)
-    });
-    let Some(ledger) = on_tray else {
+    })
+}
+
+/// Makes a trip on another thread while the ledger is locked. Returns whether the trip ends.
+fn ends_with_the_ledger_locked(trip: fn(&Numbers)) -> bool {
+    let pool = numbers();
+    let Some(ledger) = lock_with_slot_on_tray(&pool) else {
         return false;
     };
     let (told, ended) = mpsc::channel();
@@ -322,4 +331,17 @@ fn a_trip_by_tray_does_not_lock_the_ledger() {
     ];
 
     assert_eq!(trips.map(ends_with_the_ledger_locked), [true; 4]);
+}
+
+#[test]
+fn slots_go_on_trays_again_after_a_future_that_watched_every_change() {
+    let pool = numbers();
+    let mut context = Context::from_waker(Waker::noop());
+    let mut watching = Box::pin(pool.wait_for(|_| false));
+    assert!(watching.as_mut().poll(&mut context).is_pending());
+    assert!(lock_with_slot_on_tray(&pool).is_none(), "it is watched");
+
+    drop(watching);
+
+    assert!(lock_with_slot_on_tray(&pool).is_some());
 }

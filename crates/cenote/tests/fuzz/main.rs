@@ -12,7 +12,7 @@ use proptest::prelude::ProptestConfig;
 use proptest::test_runner::RngSeed;
 
 /// Duration fields that may be off.
-const DURATIONS: [&str; 7] = [
+const DURATIONS: [&str; 8] = [
     "acquire_timeout",
     "open_timeout",
     "idle_timeout",
@@ -20,6 +20,7 @@ const DURATIONS: [&str; 7] = [
     "check_after_idle",
     "heartbeat_interval",
     "leak_after",
+    "slow_acquire",
 ];
 
 /// Duration fields that may not be off.
@@ -64,6 +65,7 @@ fn broken(config: &Config) -> Vec<&'static str> {
         c.check_after_idle.filter(|after| !after.is_zero()),
         c.heartbeat_interval,
         c.leak_after,
+        c.slow_acquire,
     ];
     let required = [
         c.check_timeout,

@@ -57,11 +57,11 @@ fn count() -> impl Strategy<Value = usize> {
 
 prop_compose! {
     fn lengths()(
-        optional in prop::array::uniform7(prop::option::of(allowed())),
+        optional in prop::array::uniform8(prop::option::of(allowed())),
         required in prop::array::uniform5(allowed()),
         // One field that may be out of range.
         odd in prop::option::weighted(0.1, (0..12_usize, length())),
-    ) -> ([Option<Duration>; 7], [Duration; 5]) {
+    ) -> ([Option<Duration>; 8], [Duration; 5]) {
         let (mut optional, mut required) = (optional, required);
         match odd {
             Some((field @ 0..7, length)) => optional[field] = Some(length),
@@ -86,7 +86,7 @@ prop_compose! {
     ) -> Config {
         let [
             acquire_timeout, open_timeout, idle_timeout, max_lifetime, check_after_idle,
-            heartbeat_interval, leak_after,
+            heartbeat_interval, leak_after, slow_acquire,
         ] = optional;
         let [check_timeout, clean_timeout, close_timeout, upkeep_interval, stuck_after] = required;
         let (max_size, min_size, min_idle, max_opening, probes) = sizes;
@@ -94,7 +94,7 @@ prop_compose! {
             name: choices[0].then(|| "odd".to_owned()),
             max_size, min_size, min_idle, max_opening, probes,
             acquire_timeout, open_timeout, idle_timeout, max_lifetime, check_after_idle,
-            heartbeat_interval, leak_after,
+            heartbeat_interval, leak_after, slow_acquire,
             check_timeout, clean_timeout, close_timeout, upkeep_interval, stuck_after,
             lifetime_jitter, max_uses, max_waiters, nested,
             on_open_error: if choices[1] { OnOpenError::Fail } else { OnOpenError::Retry },

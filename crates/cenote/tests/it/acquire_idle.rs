@@ -249,6 +249,22 @@ async fn before_acquire_is_asked_for_an_idle_resource_and_not_for_a_fresh_one() 
 }
 
 #[tokio::test(start_paused = true)]
+async fn before_acquire_is_not_asked_for_a_resource_that_is_broken() {
+    let rig = Rig::new(|pool| asking(pool.max_size(2)));
+    rig.leave_idle(1).await;
+    rig.pool.retain(|thing| {
+        thing.broken = true;
+        true
+    });
+
+    let lease = rig.acquire().await;
+
+    assert_eq!(Lease::id(&lease), 2);
+    assert_eq!(rig.backend.calls(Call::BeforeAcquire), 0);
+    assert_eq!(closed(&rig, CloseReason::Broken), 1);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_resource_that_before_acquire_refuses_is_closed_and_the_next_one_tried() {
     for gate in [Gate::Fail, Gate::Panic, Gate::Hang] {
         let rig = Rig::new(|pool| asking(pool.max_size(2)));

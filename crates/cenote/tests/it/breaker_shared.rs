@@ -1,9 +1,11 @@
 //! Several pools with one breaker: one state, one strategy.
 
-use std::sync::Arc;
-use std::time::Duration;
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
 
-use cenote::breaker::{BreakerState, ConsecutiveFailures, SharedBreaker};
+use cenote::breaker::{
+    BreakerState, ConsecutiveFailures, Failed, Recovery, SharedBreaker, Strategy, Verdict,
+};
 use cenote::{AcquireError, Pool};
 use cenote_testkit::clock::{advance, settle};
 use cenote_testkit::{Backend, Call, Gate, GatedManager, Rig};
@@ -104,6 +106,56 @@ async fn the_strategy_is_told_of_the_returns_of_all_pools_and_can_be_replaced_fo
     rigs[1].pool.breaker().remove_strategy();
     drop(rigs[2].acquire().await);
     assert!(second.take_reports().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_strategy_that_replaces_another_is_asked_at_once_whether_to_recover() {
+    let breaker = SharedBreaker::new(Scribe::default());
+    let rigs = rigs(&breaker);
+    drop(rigs[1].acquire().await);
+    breaker.trip();
+    settle().await;
+    let second = Scribe::default();
+    second.with(|notes| notes.recovery = Some(Recovery::Now));
+
+    rigs[0].pool.breaker().set_strategy(second);
+    settle().await;
+
+    assert_eq!(states(&rigs), [BreakerState::Recovering; 3]);
+}
+
+/// A strategy that is slow: when it decides, the state was changed by hand already.
+#[derive(Clone, Default)]
+struct Overtaken(Arc<OnceLock<SharedBreaker>>);
+
+impl Strategy for Overtaken {
+    fn report_success(&self, _: BreakerState, _: Instant) -> Verdict {
+        Verdict::Keep
+    }
+
+    fn report_failure(&self, _: BreakerState, _: &Failed<'_>, _: Instant) -> Verdict {
+        if let Some(breaker) = self.0.get() {
+            breaker.probe();
+        }
+        Verdict::Deactivate
+    }
+
+    fn should_recover(&self, _: Duration) -> Recovery {
+        Recovery::After(3600 * SECOND)
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_verdict_about_a_state_that_has_passed_changes_nothing() {
+    let strategy = Overtaken::default();
+    let breaker = SharedBreaker::new(strategy.clone());
+    assert!(strategy.0.set(breaker.clone()).is_ok());
+    let rigs = rigs(&breaker);
+    rigs[0].backend.once(Call::Open, Gate::Fail);
+
+    drop(rigs[0].pool.acquire().await.unwrap_err());
+
+    assert_eq!(states(&rigs), [BreakerState::Recovering; 3]);
 }
 
 #[tokio::test(start_paused = true)]

@@ -68,6 +68,7 @@ fn the_defaults_are_those_of_the_table() {
         heartbeat_interval: None,
         upkeep_interval: seconds(30),
         leak_after: Some(seconds(30)),
+        slow_acquire: Some(seconds(1)),
         stuck_after: seconds(5),
         idle_order: IdleOrder::Hot,
         max_waiters: None,
@@ -170,7 +171,7 @@ fn a_jitter_outside_zero_to_one_is_refused() {
 /// A setter, with the name of its field.
 type Sets<T> = (&'static str, fn(&mut Config, T));
 
-const CAN_BE_OFF: [Sets<Option<Duration>>; 6] = [
+const CAN_BE_OFF: [Sets<Option<Duration>>; 7] = [
     ("acquire_timeout", |config, value| {
         config.acquire_timeout = value;
     }),
@@ -181,6 +182,7 @@ const CAN_BE_OFF: [Sets<Option<Duration>>; 6] = [
         config.heartbeat_interval = value;
     }),
     ("leak_after", |config, value| config.leak_after = value),
+    ("slow_acquire", |config, value| config.slow_acquire = value),
 ];
 
 const CANNOT_BE_OFF: [Sets<Duration>; 5] = [

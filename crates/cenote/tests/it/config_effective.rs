@@ -155,6 +155,7 @@ fn the_builder_sets_every_field() {
         heartbeat_interval: Some(seconds(11)),
         upkeep_interval: seconds(12),
         leak_after: Some(seconds(13)),
+        slow_acquire: Some(seconds(17)),
         stuck_after: seconds(14),
         idle_order: IdleOrder::Oldest,
         max_waiters: Some(15),
@@ -185,6 +186,7 @@ fn the_builder_sets_every_field() {
         .heartbeat_interval(seconds(11))
         .upkeep_interval(seconds(12))
         .leak_after(seconds(13))
+        .slow_acquire(seconds(17))
         .stuck_after(seconds(14))
         .idle_order(IdleOrder::Oldest)
         .max_waiters(15)

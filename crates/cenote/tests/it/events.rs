@@ -322,7 +322,7 @@ async fn every_event_names_its_pool_and_carries_its_data() {
         "Leaked { pool: \"orders\", holder: Holder { id: 2, site: Location {",
         "ReturnedLate { pool: \"orders\", id: 1, held: 32",
         "NestedAcquire { pool: \"orders\", site: Location {",
-        "BreakerChanged { pool: \"orders\", from: Active, to: Inactive }",
+        "BreakerChanged { pool: \"orders\", from: Active, to: Inactive, cause: None }",
         "Resized { pool: \"orders\", from: 2, to: 3 }",
     ] {
         assert!(

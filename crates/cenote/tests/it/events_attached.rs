@@ -183,3 +183,35 @@ async fn an_observer_is_attached_by_the_list() {
     assert_eq!(recorder.of("acquired").len(), 1);
     assert!(listed.detach(&observer));
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_detached_observer_is_let_go_when_the_lease_that_it_heard_of_comes_back() {
+    let pool = unwatched();
+    let (recorder, observer) = recorder();
+    pool.attach(Arc::clone(&observer));
+    drop(pool.acquire().await.unwrap());
+    let lease = pool.acquire().await.unwrap();
+    let weak = Arc::downgrade(&observer);
+
+    assert!(pool.detach(&observer));
+    drop((recorder, observer));
+    drop(lease);
+
+    assert!(weak.upgrade().is_none());
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_observer_that_comes_while_a_lease_is_out_hears_beside_the_one_before() {
+    let pool = unwatched();
+    let (first, observer) = recorder();
+    pool.attach(observer);
+    drop(pool.acquire().await.unwrap());
+    let lease = pool.acquire().await.unwrap();
+    let (second, observer) = recorder();
+
+    pool.attach(observer);
+    drop(lease);
+
+    assert_eq!(first.of("released").len(), 2);
+    assert_eq!(second.of("released").len(), 1);
+}

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use cenote::{CloseReason, Lease, Status};
 use cenote_testkit::clock::{advance, settle};
-use cenote_testkit::{Call, Gate, Rig, Thing};
+use cenote_testkit::{Call, Gate, Rig, Thing, cut};
 
 const MS: Duration = Duration::from_millis(1);
 const SECOND: Duration = Duration::from_secs(1);
@@ -107,6 +107,20 @@ async fn a_clean_return_goes_straight_to_the_oldest_waiter() {
     let status = rig.pool.status();
     assert_eq!((status.idle, status.in_use, status.waiting), (0, 1, 0));
     assert!(waiting.is_served());
+}
+
+/// A runtime may run the waiter on the thread of the giver only.
+#[tokio::test(start_paused = true)]
+async fn a_release_lets_the_waiter_run_that_it_serves_and_ends_at_once_if_there_is_none() {
+    for waits in [false, true] {
+        let rig = Rig::with_max_size(1);
+        let held = rig.acquire().await;
+        let _waiting = waits.then(|| rig.wait());
+
+        let ended = cut(1, Lease::release(held)).await;
+
+        assert_eq!(ended.is_none(), waits);
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use cenote::config::IdleOrder;
 use cenote::{CloseReason, Lease};
-use cenote_testkit::Rig;
 use cenote_testkit::clock::settle;
+use cenote_testkit::{Call, Rig};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -99,4 +99,18 @@ async fn an_observer_hears_how_long_each_lease_was_out() {
     let released = rig.recorder.of("released");
     let last = released.last().expect("every return is told");
     assert!(last.contains("4s"), "{last}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_resource_on_a_tray_is_checked_when_another_comes_back_broken() {
+    let rig = Rig::new(|pool| pool.max_size(2).check_after_idle(3600 * SECOND));
+    rig.leave_idle(2).await;
+    let (mut broken, other) = (rig.acquire().await, rig.acquire().await);
+    drop(other);
+    broken.broken = true;
+
+    drop(broken);
+    settle().await;
+
+    assert_eq!(rig.backend.calls(Call::Check), 1);
 }

@@ -134,7 +134,7 @@ fn a_suspended_pool_is_not_stuck() {
 fn a_pool_whose_next_open_does_not_begin_is_stuck() {
     let mut rig = Rig::new(Config {
         open_timeout: None,
-        ..of_size(2)
+        ..of_size(3)
     });
     let _lent = rig.lend_new();
     let _waiter = rig.wait(None);
@@ -198,6 +198,35 @@ fn a_pool_with_a_living_resource_is_not_down_because_another_open_hangs() {
 
     waiter.timeout();
     assert_eq!(health(&rig), Health::Healthy);
+}
+
+#[test]
+fn a_pool_is_not_down_because_an_open_was_too_slow_while_another_resource_lived() {
+    let mut rig = Rig::new(of_size(2));
+    let lent = rig.lend_new();
+    let waiter = rig.wait(Some(SECOND));
+    let slow = rig.begin_opens()[0];
+    rig.sleep_until(rig.now + SECOND);
+    assert_eq!(waiter.timeout().phase, Phase::Opening);
+    rig.call(|ledger, now, orders| ledger.lost(slow, now, orders));
+
+    rig.detach(lent.slot);
+
+    assert_eq!(health(&rig), Health::Healthy, "no open has failed");
+}
+
+#[test]
+fn a_pool_is_not_down_because_a_caller_timed_out_while_it_was_suspended() {
+    let mut rig = Rig::new(of_size(1));
+    let lent = rig.lend_new();
+    rig.detach(lent.slot);
+    rig.ledger.suspend();
+    let waiter = rig.wait(Some(SECOND));
+
+    rig.sleep_until(rig.now + SECOND);
+
+    assert_eq!(waiter.timeout().phase, Phase::Suspended);
+    assert_eq!(health(&rig), Health::Healthy, "no open has failed");
 }
 
 #[test]

@@ -156,6 +156,19 @@ fn a_circle_that_was_not_reported_yet_is_reported_by_the_timeout() {
 }
 
 #[test]
+fn a_circle_is_found_in_a_pool_that_shrank_below_its_leases() {
+    let (mut rig, second) = circle(of_size(2));
+    rig.open();
+    second.claim();
+    rig.call(|ledger, now, orders| ledger.resize(1, now, orders));
+    let holder = rig.ledger.slots[0].asker.expect("it is leased");
+    let waiter = rig.wait_as(holder, Moment::NEVER);
+    rig.now += HELD_UP_AFTER;
+
+    assert!(finds_circle(&mut rig, &waiter));
+}
+
+#[test]
 fn a_lease_of_another_task_or_room_for_more_makes_no_circle() {
     let (mut rig, waiter) = circle(of_size(2));
     rig.now += HELD_UP_AFTER;

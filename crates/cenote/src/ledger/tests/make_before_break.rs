@@ -171,3 +171,73 @@ fn a_successor_without_room_is_opened_when_the_old_resource_is_closed() {
     assert_eq!(seen.total, 1);
     assert!((3..=4).contains(&rig.status().opened));
 }
+
+/// A pool with so many idle resources that are used, and expire soon.
+fn used(config: Config, idle: usize, last_use: Duration) -> Rig {
+    let mut rig = expiring(config);
+    rig.stock(idle);
+    rig.now += last_use;
+    let leases: Vec<_> = (0..idle).map(|_| rig.lend().slot).collect();
+    leases.into_iter().for_each(|slot| rig.give_back(slot));
+    rig
+}
+
+/// The number of successors that are opened when the lifetime is nearly over.
+fn successors(rig: &mut Rig, since_last_use: Duration) -> usize {
+    rig.now += since_last_use;
+    rig.upkeep();
+    rig.begin_opens().len()
+}
+
+#[test]
+fn a_resource_is_in_use_for_five_seconds_after_its_last_use() {
+    let last_use = LIFETIME * 9 / 10 - 5 * SECOND;
+    let moment = Duration::from_nanos(1);
+
+    let mut unused = used(of_size(2), 1, last_use);
+    assert_eq!(successors(&mut unused, 5 * SECOND), 0);
+
+    let mut in_use = used(of_size(2), 1, last_use + moment);
+    assert_eq!(successors(&mut in_use, 5 * SECOND - moment), 1);
+}
+
+#[test]
+fn a_resource_in_use_needs_no_successor_while_another_is_idle() {
+    let mut rig = used(of_size(4), 1, 8 * SECOND);
+    let lent = rig.lend().slot;
+    let young = rig.lend_new().slot;
+    rig.give_back(young);
+    rig.give_back(lent);
+
+    assert_eq!(successors(&mut rig, SECOND), 0);
+}
+
+#[test]
+fn a_resource_in_use_needs_no_successor_while_another_is_being_opened() {
+    let mut rig = used(of_size(4), 1, 8 * SECOND);
+    let lent = rig.lend().slot;
+    let waiter = rig.wait(None);
+    assert_eq!(rig.begin_opens().len(), 1);
+    rig.withdraw(&waiter);
+    rig.give_back(lent);
+
+    assert_eq!(successors(&mut rig, SECOND), 0);
+}
+
+#[test]
+fn a_spare_resource_needs_no_successor_while_another_is_being_opened() {
+    let mut rig = used(
+        Config {
+            min_idle: 1,
+            ..of_size(4)
+        },
+        1,
+        SECOND,
+    );
+    let lent = rig.lend().slot;
+    rig.upkeep();
+    assert_eq!(rig.begin_opens().len(), 1);
+    rig.give_back(lent);
+
+    assert_eq!(successors(&mut rig, 8 * SECOND), 0);
+}

@@ -154,3 +154,14 @@ fn a_watcher_that_is_gone_leaves_no_waker() {
             .is_none()
     );
 }
+
+#[test]
+fn a_pool_has_memory_for_no_more_slots_than_it_may_have() {
+    for max_size in [1, 3, 6] {
+        let mut rig = Rig::new(of_size(max_size));
+
+        rig.stock(max_size);
+
+        assert_eq!(rig.ledger.slots.capacity(), max_size);
+    }
+}

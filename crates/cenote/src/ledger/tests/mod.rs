@@ -19,6 +19,7 @@ mod holders_and_circles;
 mod make_before_break;
 mod memory;
 mod opens_for_waiters;
+mod reserved_places;
 mod rig;
 mod rig_waiter;
 mod slots_on_trays;

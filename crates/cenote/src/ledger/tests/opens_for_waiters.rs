@@ -109,3 +109,58 @@ fn no_more_resources_are_opened_than_there_are_waiters() {
     assert!(waiters.iter().all(Waiter::has_mail));
     assert!(rig.begin_opens().is_empty());
 }
+
+/// No lease can come back to the queue before the first open is done.
+#[test]
+fn a_queue_stands_only_since_a_resource_lives() {
+    let mut rig = growing(10, 4);
+    let _waiters = [(); 10].map(|()| rig.wait(None));
+    let opens = rig.begin_opens();
+    assert_eq!(opens.len(), 4);
+    rig.now += HELD_UP_AFTER / 2;
+
+    rig.opened(opens[0]);
+
+    assert!(rig.begin_opens().is_empty(), "its lease may come back soon");
+}
+
+#[test]
+fn an_open_that_was_held_up_and_fails_is_not_tried_again_beside_its_successor() {
+    let mut rig = Rig::new(Config {
+        max_opening: 1,
+        open_timeout: None,
+        on_open_error: OnOpenError::Retry,
+        ..of_size(4)
+    });
+    let waiter = rig.wait(None);
+    let held_up = rig.begin_opens()[0];
+    rig.now += HELD_UP_AFTER;
+    rig.look(&waiter);
+    let successor = rig.begin_opens()[0];
+
+    assert_eq!(rig.fail_open(held_up), AfterFailure::GiveUp);
+    let after = rig.fail_open(successor);
+    assert!(matches!(after, AfterFailure::Retry(_)), "{after:?}");
+}
+
+#[test]
+fn an_open_is_not_held_up_by_the_pause_before_its_next_try() {
+    let mut rig = Rig::new(Config {
+        max_opening: 1,
+        on_open_error: OnOpenError::Retry,
+        ..of_size(4)
+    });
+    let waiter = rig.wait(None);
+    let slot = rig.begin_opens()[0];
+    let AfterFailure::Retry(pause) = rig.fail_open(slot) else {
+        panic!("a waiter is queued");
+    };
+
+    rig.now += pause + HELD_UP_AFTER - Duration::from_nanos(1);
+    rig.look(&waiter);
+    assert!(rig.begin_opens().is_empty());
+    rig.now += Duration::from_nanos(1);
+    rig.look(&waiter);
+
+    assert_eq!(rig.begin_opens().len(), 1);
+}

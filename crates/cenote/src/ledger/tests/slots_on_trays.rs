@@ -241,3 +241,39 @@ fn a_resource_that_expires_soon_in_a_full_pool_does_not_wake_upkeep_on_every_tri
 
     assert!(!rig.orders.rings(), "there is no room for a successor");
 }
+
+/// An idle resource on a tray counts as lent, and so would hide a free place.
+#[test]
+fn trays_are_cleared_for_a_request_where_places_count() {
+    let mut rig = stocked(of_size(3), 2);
+    lend(&mut rig);
+    let needs = |rig: &Rig, ask| rig.ledger.needs_trays(ask, rig.now);
+    assert!(!needs(&rig, Ask::Lease) && needs(&rig, Ask::Place));
+
+    rig.ledger.reserved = 1;
+
+    assert!(needs(&rig, Ask::Lease) && needs(&rig, Ask::Place));
+}
+
+#[test]
+fn trays_are_taken_from_other_slots_by_turns() {
+    let mut rig = stocked_with_trays(of_size(3), 2, 3);
+    assert_eq!([(); 3].map(|()| lend(&mut rig)), [Some(0), Some(1), None]);
+
+    let trips: Vec<_> = (0..40).filter_map(|_| lend_again(&mut rig)).collect();
+
+    assert_eq!(trips, [1, 0, 1, 0, 1]);
+}
+
+#[test]
+fn no_slot_goes_on_a_tray_while_every_change_is_watched() {
+    let mut rig = stocked(of_size(3), 3);
+    rig.ledger.watch_closely(true);
+    rig.ledger.watch_closely(true);
+    rig.ledger.watch_closely(false);
+    assert!(!goes_on_tray(&mut rig));
+
+    rig.ledger.watch_closely(false);
+
+    assert!(goes_on_tray(&mut rig));
+}

@@ -103,6 +103,30 @@ fn an_unclaimed_grant_is_revoked_at_the_deadline_and_goes_to_the_next_waiter() {
     assert_eq!(status.wait_time, 4 * STEP, "two steps each");
 }
 
+/// The resource is not offered to waiters that are overdue, because all of them would time out in
+/// this round then.
+#[test]
+fn an_unclaimed_grant_is_revoked_when_every_overdue_waiter_has_timed_out() {
+    let (mut rig, lent) = Rig::exhausted();
+    let sleeper = rig.wait(Some(STEP));
+    let mut late: Vec<_> = (0..CROWD).map(|_| rig.wait(Some(STEP))).collect();
+    rig.give_back(lent);
+    let mut next = sleeper.alarm;
+    let mut rounds = 0;
+
+    while let Some(at) = next {
+        next = rig.alarm(at);
+        rounds += 1;
+        assert!(rounds <= CROWD, "it never rests");
+    }
+
+    late.push(sleeper);
+    let mut reports: Vec<_> = late.iter().map(|waiter| waiter.timeout().seen).collect();
+    reports.dedup_by(|one, other| Arc::ptr_eq(one, other));
+    assert_eq!(reports.len(), rounds, "one report for each round");
+    assert_eq!((rig.status().idle, rig.status().waiting), (1, 0));
+}
+
 #[test]
 fn an_unclaimed_grant_is_revoked_although_no_waiter_is_queued() {
     let (mut rig, lent) = Rig::exhausted();

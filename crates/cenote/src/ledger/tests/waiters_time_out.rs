@@ -267,6 +267,21 @@ fn upkeep_stands_in_for_an_alarm_that_is_held_up() {
 }
 
 #[test]
+fn upkeep_stands_in_for_a_deadline_that_did_not_set_the_alarm() {
+    let (mut rig, _) = Rig::exhausted();
+    let _looks = rig.wait(None);
+    assert!(
+        rig.ledger.alarm_at < Some(rig.now + 20 * STEP),
+        "for a look"
+    );
+
+    rig.wait(Some(20 * STEP));
+
+    assert!(rig.orders.rings() && rig.orders.alarm().is_none());
+    assert_eq!(rig.ledger.wakes_at, Some(rig.now + 20 * STEP + MISSED));
+}
+
+#[test]
 fn a_waiter_that_sets_the_alarm_wakes_upkeep_to_stand_in_for_it() {
     let (mut rig, _) = Rig::exhausted();
     rig.upkeep();

@@ -129,6 +129,9 @@ impl Alarm {
 #[cfg(test)]
 mod tests {
     use std::cell::Cell;
+    use std::future::{Future, poll_fn};
+    use std::pin::pin;
+    use std::task::Poll;
     use std::time::Duration;
 
     use super::*;
@@ -177,5 +180,25 @@ mod tests {
         forget(&*ended);
 
         assert_eq!((Arc::weak_count(&ended), Arc::weak_count(&other)), (0, 1));
+    }
+
+    #[test]
+    fn a_pool_that_ends_before_the_alarm_goes_off_is_forgotten() {
+        let pool = Pool::from_fn(async || Ok::<_, &str>(())).max_size(1);
+        let pool = pool.build().expect("the settings are valid");
+        let shared = Arc::downgrade(&pool.shared);
+        rt::in_real_time(async {
+            let _held = pool.acquire().await.expect("one is free");
+            let mut waiter = pin!(pool.acquire_within(Duration::from_secs(3600)));
+            let waits = poll_fn(|context| Poll::Ready(waiter.as_mut().poll(context).is_pending()));
+            assert!(waits.await && pool.shared.ledger().is_alarm_set());
+        });
+
+        drop(pool);
+
+        assert_eq!(shared.strong_count(), 0, "it has ended");
+        let alarm = Alarm::get().expect("it was started");
+        let is_of_pool = |whose: &&Weak<dyn Alarmed>| ptr::addr_eq(whose.as_ptr(), shared.as_ptr());
+        assert_eq!(alarm.lock().values().filter(is_of_pool).count(), 0);
     }
 }

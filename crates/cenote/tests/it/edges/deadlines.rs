@@ -10,8 +10,8 @@ use std::time::Duration;
 use cenote::event::{NestedAcquire, Released};
 use cenote::scope::{BindError, Bound};
 use cenote::{AcquireError, Lease, Observer, Pool, scope};
-use cenote_testkit::clock::{advance, eventually, now, timed};
-use cenote_testkit::{GatedPool, Rig};
+use cenote_testkit::clock::{advance, eventually, now, settle, timed};
+use cenote_testkit::{Call, Gate, GatedPool, Rig, cut};
 
 use crate::support::runtimes::single;
 
@@ -290,4 +290,38 @@ async fn a_lease_that_was_granted_in_time_is_kept_after_the_deadline() {
 
     assert_eq!(Lease::id(&lease), 1);
     assert_eq!(rig.pool.status().in_use, 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_caller_without_any_time_is_told_at_its_first_poll() {
+    let rig = Rig::with_max_size(1);
+    let _held = rig.acquire().await;
+
+    let late = cut(1, rig.pool.acquire_within(Duration::ZERO)).await;
+
+    assert!(matches!(late, Some(Err(AcquireError::TimedOut(_)))));
+}
+
+/// It gets a resource that has died since it came back, and waits again.
+#[tokio::test(start_paused = true)]
+async fn a_caller_that_waits_twice_has_one_deadline() {
+    let rig = Rig::with_max_size(1);
+    let held = rig.acquire().await;
+    let pool = rig.pool.clone();
+    let caller = tokio::spawn(async move { timed(pool.acquire_within(2 * SECOND)).await });
+    settle().await;
+    advance(SECOND).await;
+    rig.backend.once(Call::IsBroken, Gate::Pass);
+    rig.backend.once(Call::IsBroken, Gate::Fail);
+    rig.backend.always(Call::Open, Gate::Hang);
+
+    drop(held);
+
+    let (late, waited) = caller.await.unwrap();
+    assert!(matches!(late, Err(AcquireError::TimedOut(_))), "{late:?}");
+    assert_eq!(rig.backend.calls(Call::Open), 2, "another one is opened");
+    assert!(
+        (2 * SECOND..2 * SECOND + 5 * MS).contains(&waited),
+        "{waited:?}"
+    );
 }
