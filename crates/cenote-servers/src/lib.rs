@@ -1,12 +1,13 @@
-//! Real servers for tests: PostgreSQL, MariaDB, Redis and PgBouncer. It uses the standard library
-//! only, because `cargo xtask` is built on it.
+//! Real servers for tests: PostgreSQL, MariaDB, Redis, RabbitMQ, PgBouncer and Prometheus, and a
+//! browser. It uses the standard library only, because `cargo xtask` is built on it.
 //!
 //! `find` returns a server to test *against*. It takes the one that the environment names
-//! (`CENOTE_POSTGRES_URL`, `CENOTE_MYSQL_URL`, `CENOTE_REDIS_URL`, `CENOTE_PGBOUNCER_URL`), else
-//! the one on the standard port of this machine if it needs no password, else a private one.
-//! `start` returns a private server that a test may restart, kill or starve. It has a free loopback
-//! port and a temporary folder for its data, and as root it runs as the server's own user. As root
-//! on Debian a missing program is installed. Elsewhere the error says how to get it.
+//! (`CENOTE_POSTGRES_URL`, `CENOTE_MYSQL_URL`, `CENOTE_REDIS_URL`, `CENOTE_RABBITMQ_URL`,
+//! `CENOTE_PGBOUNCER_URL`), else the one on the standard port of this machine if it needs no
+//! password, else a private one. RabbitMQ always needs one, and has `guest`. `start` returns a
+//! private server that a test may restart, kill or starve. It has a free loopback port and a
+//! temporary folder for its data, and as root it runs as the server's own user. As root on Debian a
+//! missing program is installed. Elsewhere the error says how to get it.
 //!
 //! ```
 //! use std::io::{BufRead, BufReader, Write};
@@ -32,12 +33,15 @@
 //! A private server is stopped when its [`Server`] is dropped. If this process is killed or
 //! interrupted, a small watchdog process stops it.
 
+pub mod chromium;
 mod home;
 pub mod mariadb;
 pub mod pgbouncer;
 pub mod postgres;
 mod process;
 mod program;
+pub mod prometheus;
+pub mod rabbitmq;
 pub mod redis;
 mod search;
 mod server;

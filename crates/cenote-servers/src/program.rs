@@ -15,13 +15,18 @@ const POSTGRES_VERSIONS: &str = "/usr/lib/postgresql";
 
 /// Finds a program by name. If it is missing and this process may, it installs the package first.
 pub(crate) fn obtain(name: &str, package: &str, variable: &str) -> io::Result<PathBuf> {
+    let cure =
+        format!("run `apt-get install {package}` as root, or name a running server in {variable}");
+    obtain_or(name, package, &cure)
+}
+
+/// Does the same. The error says what else the user can do.
+pub(crate) fn obtain_or(name: &str, package: &str, cure: &str) -> io::Result<PathBuf> {
     if let Some(program) = find(name) {
         return Ok(program);
     }
-    let cure =
-        format!("run `apt-get install {package}` as root, or name a running server in {variable}");
     if !is_root() {
-        return Err(missing(name, &cure));
+        return Err(missing(name, cure));
     }
     eprintln!("cenote-servers: `{name}` is missing: installing {package}");
     // The package lists may be missing or old. Then they are fetched, and the install is tried
@@ -31,7 +36,7 @@ pub(crate) fn obtain(name: &str, package: &str, variable: &str) -> io::Result<Pa
         install(package)
     });
     find(name).ok_or_else(|| match said {
-        Ok(()) => missing(name, &cure),
+        Ok(()) => missing(name, cure),
         Err(said) => missing(name, &format!("{said}; {cure}")),
     })
 }

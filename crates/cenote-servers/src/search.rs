@@ -7,7 +7,7 @@ use std::io;
 use crate::server::Server;
 use crate::url::Url;
 use crate::wire::Welcome;
-use crate::{mariadb, pgbouncer, postgres, redis};
+use crate::{mariadb, pgbouncer, postgres, rabbitmq, redis};
 
 /// One kind of server, and where and how to look for it.
 pub(crate) struct Kind {
@@ -120,12 +120,18 @@ impl fmt::Display for Found {
     }
 }
 
-/// Finds one of each kind: PostgreSQL, MariaDB, Redis, and PgBouncer in front of the first.
+/// Finds one of each kind: PostgreSQL, MariaDB, Redis, RabbitMQ, and PgBouncer in front of the
+/// first.
 pub fn find_all() -> io::Result<Vec<Found>> {
     let postgres = postgres::find()?;
     let pgbouncer = pgbouncer::find(postgres.url())?;
     // PgBouncer is first, so that it is stopped before the server behind it.
-    Ok(vec![pgbouncer, postgres, mariadb::find()?, redis::find()?])
+    let others = [mariadb::find, redis::find, rabbitmq::find];
+    let mut found = vec![pgbouncer, postgres];
+    for find in others {
+        found.push(find()?);
+    }
+    Ok(found)
 }
 
 #[cfg(test)]

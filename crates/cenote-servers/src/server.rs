@@ -206,7 +206,7 @@ impl Drop for Server {
     }
 }
 
-fn free_port() -> io::Result<u16> {
+pub(crate) fn free_port() -> io::Result<u16> {
     let count = u64::from(PORTS.end - PORTS.start);
     for _ in 0..100 {
         let port = PORTS.start + u16::try_from(random() % count).unwrap_or(0);

@@ -1,11 +1,11 @@
 //! The life of a private server: it is started, used, stopped, killed and started again.
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::process::{Command, Stdio};
 use std::thread;
 
-use cenote_servers::{mariadb, pgbouncer, postgres, redis};
+use cenote_servers::{mariadb, pgbouncer, postgres, rabbitmq, redis};
 
 use super::clients::{self, Client, MARIADB, POSTGRES, REDIS, psql};
 use super::{Traces, eventually};
@@ -194,4 +194,27 @@ fn two_sessions_share_one_connection_through_pgbouncer() {
     assert_eq!(second.unwrap(), backend);
     drop(ask);
     first.wait().unwrap();
+}
+
+#[test]
+fn a_rabbitmq_answers_over_kill_and_restart_and_leaves_nothing_behind() {
+    let mut server = rabbitmq::start().unwrap();
+    let addr = server.addr();
+    let greet = || {
+        let mut stream = TcpStream::connect(addr)?;
+        stream.write_all(b"AMQP\0\0\x09\x01")?;
+        let mut method = [0; 11]; // a frame's head, and the number of its method
+        stream.read_exact(&mut method)?;
+        std::io::Result::Ok(method[7..].to_vec())
+    };
+    assert_eq!(greet().unwrap(), [0, 10, 0, 10], "the method `start`");
+
+    server.kill().unwrap();
+    assert!(greet().is_err());
+    server.restart().unwrap();
+
+    assert_eq!(greet().unwrap(), [0, 10, 0, 10]);
+    let traces = Traces::of(&server);
+    drop(server);
+    traces.assert_gone();
 }

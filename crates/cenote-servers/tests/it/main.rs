@@ -1,6 +1,7 @@
 //! The promises of the servers, seen through their own client programs and by what they leave
 //! behind.
 
+mod browser;
 mod clients;
 mod finding;
 mod leaving;
