@@ -5,6 +5,7 @@ use std::panic::Location;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use cenote::Pool;
 use cenote::scope::Scope;
 use cenote::status::UNKNOWN_SITE;
 use sqlx::Error;
@@ -14,6 +15,7 @@ use crate::dialect::Dialect;
 use crate::error::{from_bind, lost};
 use crate::lazy::{Ambient, Ends, Stage};
 use crate::lease::Lease;
+use crate::manager::Sql;
 use crate::transaction::TransactionOptions;
 
 impl<DB: Dialect> Db<DB> {
@@ -56,7 +58,8 @@ impl<DB: Dialect> Db<DB> {
         self.transaction_with(TransactionOptions::new(), work)
     }
 
-    /// Runs `work` in a transaction with options, like [`transaction`](Db::transaction).
+    /// Runs `work` in a transaction with options, or with a text like `BEGIN READ ONLY,
+    /// DEFERRABLE`. All else is as in [`transaction`](Db::transaction).
     ///
     /// ```
     /// # #[cfg(feature = "sqlite")]
@@ -76,7 +79,7 @@ impl<DB: Dialect> Db<DB> {
     #[track_caller]
     pub fn transaction_with<F, Fut, T, E>(
         &self,
-        options: TransactionOptions,
+        options: impl Into<TransactionOptions>,
         work: F,
     ) -> impl Future<Output = Result<T, E>>
     where
@@ -84,7 +87,7 @@ impl<DB: Dialect> Db<DB> {
         Fut: Future<Output = Result<T, E>>,
         E: From<Error>,
     {
-        self.transaction_at(Location::caller(), options, work)
+        self.transaction_at(Location::caller(), options.into(), work)
     }
 
     /// As [`transaction_with`](Db::transaction_with), for a caller at `site`.
@@ -152,11 +155,12 @@ impl<DB: Dialect> Db<DB> {
         let Some(scope) = Scope::current() else {
             return false;
         };
-        match scope.peek(self.pool()) {
+        let pool = self.turn_at_once(false).pool;
+        match scope.peek(pool) {
             Some(bound) => bound.is_in_transaction(),
             // The connection is in use and cannot be asked. It is pinned because of a transaction
             // or of a changed session.
-            None => scope.is_pinned(self.pool()),
+            None => scope.is_pinned(pool),
         }
     }
 
@@ -175,7 +179,9 @@ impl<DB: Dialect> Db<DB> {
     /// ```
     #[track_caller]
     pub fn peek(&self) -> Option<Lease<DB>> {
-        Scope::current()?.peek(self.pool()).map(Lease::new)
+        let turn = self.turn_at_once(false);
+        let bound = Scope::current()?.peek(turn.pool)?;
+        Some(Lease::new(bound, turn.apart))
     }
 }
 
@@ -208,7 +214,7 @@ where
 /// A transaction whose connection is pinned in a scope. If it is dropped before it has ended, it is
 /// rolled back.
 pub(crate) struct Open<DB: Dialect> {
-    db: Db<DB>,
+    pool: Pool<Sql<DB>>,
     scope: Scope,
     depth: usize,
     /// Whether the connection is pinned in an outer scope, and so stays there.
@@ -227,13 +233,14 @@ impl<DB: Dialect> Open<DB> {
     ) -> Result<Self, Error> {
         let stays = lease.is_pinned();
         let doom = lease.session().state.doomed.clone();
+        let pool = lease.pool_of(db).clone();
         let bound = lease.let_go();
-        let seated = bound.map_or(Ok(()), |bound| scope.adopt(db.pool(), bound));
+        let seated = bound.map_or(Ok(()), |bound| scope.adopt(&pool, bound));
         if seated.is_err() {
             return Err(lost("the scope of this transaction has ended"));
         }
         Ok(Self {
-            db: db.clone(),
+            pool,
             scope,
             depth,
             stays,
@@ -244,7 +251,7 @@ impl<DB: Dialect> Open<DB> {
 
     /// Waits until the connection is not in use, and commits or rolls back.
     pub(crate) async fn close(&mut self, commit: bool) -> Result<(), Error> {
-        let binding = self.db.pool().bind_at(UNKNOWN_SITE, None);
+        let binding = self.pool.bind_at(UNKNOWN_SITE, None);
         let bound = self.scope.run(binding).await;
         let mut bound = bound.map_err(from_bind)?;
         let closed = if commit {
@@ -261,7 +268,7 @@ impl<DB: Dialect> Open<DB> {
 impl<DB: Dialect> Drop for Open<DB> {
     fn drop(&mut self) {
         if !self.over {
-            match self.scope.peek(self.db.pool()) {
+            match self.scope.peek(&self.pool) {
                 Some(mut bound) => bound.abandon(self.depth, self.stays),
                 // A row stream that outlives the transaction holds the connection, so that it
                 // cannot be rolled back now. The outer transaction must not go on.

@@ -6,6 +6,8 @@ use std::fmt;
 use cenote::ConfigError;
 use sqlx::Error;
 
+use crate::url;
+
 /// Why a [`Db`](crate::Db) could not be built.
 ///
 /// ```
@@ -31,6 +33,13 @@ pub enum BuildError {
         /// The scheme of the URL.
         found: String,
         /// The schemes of this database.
+        expected: &'static [&'static str],
+    },
+    /// The URL is for none of the databases that are enabled as features of this crate.
+    UnknownScheme {
+        /// The scheme of the URL; empty if it has none.
+        found: String,
+        /// How a URL can begin.
         expected: &'static [&'static str],
     },
     /// sqlx cannot parse the URL.
@@ -60,7 +69,22 @@ impl fmt::Display for BuildError {
                 let expected = expected.join("://` or `");
                 write!(
                     f,
-                    "the URL begins with `{found}://`: a URL of {database} begins with `{expected}://`"
+                    "the URL begins with `{found}:`: a URL of {database} begins with `{expected}://`"
+                )?;
+                match url::constructor(found) {
+                    Some(right) => write!(f, ", for this one call `{right}`"),
+                    None => Ok(()),
+                }
+            }
+            Self::UnknownScheme { found, expected } => {
+                match found.is_empty() {
+                    true => f.write_str("the URL names no database")?,
+                    false => write!(f, "the URL begins with `{found}:`")?,
+                }
+                write!(
+                    f,
+                    ": it can begin with `{}`, by the features of `cenote-sqlx` that are enabled",
+                    expected.join("`, `")
                 )
             }
             Self::Url(error) => write!(f, "the URL cannot be parsed: {error}"),
@@ -83,6 +107,7 @@ impl StdError for BuildError {
             Self::Url(error) => error.source(),
             Self::Config(error) => error.source(),
             Self::Scheme { .. }
+            | Self::UnknownScheme { .. }
             | Self::Parameter(_)
             | Self::InMemory { .. }
             | Self::NoCredentials => None,

@@ -1,9 +1,7 @@
 //! The builder: a URL or sqlx's options, credentials, session settings, and the settings of the
 //! pool.
 
-use std::error::Error as StdError;
 use std::fmt;
-use std::future::Future;
 use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,11 +14,14 @@ use crate::build_error::BuildError;
 use crate::credentials::Credentials;
 use crate::db::Db;
 use crate::dialect::{Dialect, Options};
+use crate::group::Group;
+use crate::hooks::AfterConnect;
 use crate::manager::Sql;
 use crate::sandbox::Key;
+use crate::settings::Settings;
 use crate::template::{AskCredentials, Reset, Template};
 use crate::url;
-use crate::writer::Writer;
+use crate::watchdog::{SILENT_AFTER, Watchdog};
 
 /// Builds a [`Db`]. Building opens no connection.
 ///
@@ -65,6 +66,7 @@ use crate::writer::Writer;
 ///     .reset(Reset::Always)
 ///     .cancel_on_server(false)
 ///     .retry_reads(false)
+///     .silent_after(Duration::from_secs(10))
 ///     .build()?;
 /// let config = db.pool().config();
 /// assert_eq!((config.name.as_deref(), config.max_size), (Some("shop"), 20));
@@ -78,12 +80,15 @@ pub struct Builder<DB: Dialect> {
     source: Source<DB>,
     draft: Draft,
     customize: Option<Box<Customize<DB>>>,
-    credentials: Option<Box<AskCredentials>>,
+    pub(crate) credentials: Option<Arc<AskCredentials>>,
     settings: Vec<String>,
+    pub(crate) after_connect: Option<Box<AfterConnect<DB>>>,
+    pub(crate) check_query: Option<String>,
     reset: Reset,
     cancel: bool,
     sandbox: Option<Key>,
     pub(crate) retry_reads: bool,
+    pub(crate) silent_after: Option<Duration>,
 }
 
 enum Source<DB: Dialect> {
@@ -150,6 +155,7 @@ settings! {
     heartbeat_interval: impl Into<Option<Duration>>;
     upkeep_interval: Duration;
     leak_after: impl Into<Option<Duration>>;
+    slow_acquire: impl Into<Option<Duration>>;
     stuck_after: Duration;
     idle_order: IdleOrder;
     max_waiters: impl OrOff<usize>;
@@ -179,10 +185,13 @@ impl<DB: Dialect> Builder<DB> {
             customize: None,
             credentials: None,
             settings: Vec::new(),
+            after_connect: None,
+            check_query: None,
             reset: Reset::default(),
             cancel: true,
             sandbox: None,
             retry_reads: true,
+            silent_after: Some(SILENT_AFTER),
         }
     }
 
@@ -240,38 +249,6 @@ impl<DB: Dialect> Builder<DB> {
         self
     }
 
-    /// Asks `provider` for the user and the password whenever a connection is opened. Use it for
-    /// secrets that change while the program runs.
-    ///
-    /// ```
-    /// # #[cfg(feature = "postgres")]
-    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// use cenote_sqlx::{Credentials, Db};
-    ///
-    /// let db = Db::postgres("postgres://127.0.0.1:1/shop")
-    ///     .credentials(|| async { Err::<Credentials, _>("the vault is sealed") })
-    ///     .build()?;
-    /// let error = db.acquire().await.unwrap_err();
-    /// assert!(error.to_string().contains("the vault is sealed"));
-    /// # Ok(()) }
-    /// # #[cfg(not(feature = "postgres"))] fn main() {}
-    /// ```
-    ///
-    /// # Cancel safety
-    /// The pool drops the future of `provider` when the open takes longer than `open_timeout`.
-    pub fn credentials<F, Fut, E>(mut self, provider: F) -> Self
-    where
-        F: Fn() -> Fut + Send + Sync + 'static,
-        Fut: Future<Output = Result<Credentials, E>> + Send + 'static,
-        E: Into<Box<dyn StdError + Send + Sync>>,
-    {
-        self.credentials = Some(Box::new(move || {
-            let asked = provider();
-            Box::pin(async move { asked.await.map_err(Into::into) })
-        }));
-        self
-    }
-
     /// Runs `sql` on every connection after it was opened and after every reset. Several settings
     /// run in the order in which they were added.
     ///
@@ -300,6 +277,10 @@ impl<DB: Dialect> Builder<DB> {
 
     /// Sets whether an operation that was dropped before its end is cancelled on the server.
     /// Default true. Only PostgreSQL can cancel; it costs one query per opened connection.
+    ///
+    /// The request needs a connection of its own, beside `max_size`. All requests at the same time
+    /// share it, and it is closed afterwards. So a role with a `CONNECTION LIMIT` needs room for
+    /// one more.
     ///
     /// Set it to false behind a proxy that lends server connections to several clients: the request
     /// could cancel the operation of another client.
@@ -353,32 +334,39 @@ impl<DB: Dialect> Builder<DB> {
             DB::with_credentials(options.clone(), &none).ok_or(BuildError::NoCredentials)?;
         }
         let config = self.draft.config.clone();
-        let writers_queue = DB::ONE_WRITER && self.sandbox.is_none();
+        // The only connection of a pool is the writer, too.
+        let one_writer = DB::ONE_WRITER && self.sandbox.is_none() && config.max_size > 1;
+        let cancel = self.cancel && !self.draft.pooled;
+        let silent_after = self
+            .silent_after
+            .filter(|_| cancel && self.sandbox.is_none());
+        let watchdog = silent_after
+            .map(|after| Arc::new(Watchdog::new(after, &config, &options, &self.credentials)));
         let template = Arc::new(Template {
             options,
             credentials: self.credentials,
-            settings: self.settings,
+            settings: Settings::new(self.settings),
+            after_connect: self.after_connect,
+            check_query: self.check_query,
             reset: self.reset,
-            cancel: self.cancel && !self.draft.pooled,
+            cancel,
             retry_reads: self.retry_reads,
             pooled: self.draft.pooled,
             canceller: Mutex::new(None),
             anchor: self.draft.fleeting.then(Mutex::default),
+            group: Group::default(),
             sandbox: self.sandbox,
+            watchdog,
         });
-        let builder = Pool::builder(Sql { template }).config(config);
-        let builder = match self.customize {
-            Some(customize) => customize(builder),
-            None => builder,
-        };
-        let pool = builder.build().map_err(BuildError::Config)?;
-        let writers = writers_queue.then(|| {
-            let writers = Pool::builder(Writer).name(format!("{} (writer)", pool.name()));
-            // Every writer brings the deadline of its whole call.
-            let writers = writers.max_size(1).acquire_timeout(None);
-            writers.build().map_err(BuildError::Config)
-        });
-        Ok(Db::new(pool, writers.transpose()?))
+        let sql = Sql { template };
+        let mut builder = Pool::builder(sql.clone()).config(config);
+        if let Some(customize) = self.customize {
+            builder = customize(builder);
+        }
+        if one_writer {
+            builder = builder.annex("writer", sql, 1);
+        }
+        builder.build().map(Db::new).map_err(BuildError::Config)
     }
 }
 

@@ -1,6 +1,12 @@
 //! The user and the password of a connection.
 
+use std::error::Error as StdError;
 use std::fmt;
+use std::future::Future;
+use std::sync::Arc;
+
+use crate::builder::Builder;
+use crate::dialect::Dialect;
 
 /// A user and a password. `Debug` does not show the password.
 ///
@@ -41,5 +47,39 @@ impl fmt::Debug for Credentials {
         f.debug_struct("Credentials")
             .field("user", &self.user)
             .finish_non_exhaustive()
+    }
+}
+
+impl<DB: Dialect> Builder<DB> {
+    /// Asks `provider` for the user and the password whenever a connection is opened. Use it for
+    /// secrets that change while the program runs.
+    ///
+    /// ```
+    /// # #[cfg(feature = "postgres")]
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use cenote_sqlx::{Credentials, Db};
+    ///
+    /// let db = Db::postgres("postgres://127.0.0.1:1/shop")
+    ///     .credentials(|| async { Err::<Credentials, _>("the vault is sealed") })
+    ///     .build()?;
+    /// let error = db.acquire().await.unwrap_err();
+    /// assert!(error.to_string().contains("the vault is sealed"));
+    /// # Ok(()) }
+    /// # #[cfg(not(feature = "postgres"))] fn main() {}
+    /// ```
+    ///
+    /// # Cancel safety
+    /// The pool drops the future of `provider` when the open takes longer than `open_timeout`.
+    pub fn credentials<F, Fut, E>(mut self, provider: F) -> Self
+    where
+        F: Fn() -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<Credentials, E>> + Send + 'static,
+        E: Into<Box<dyn StdError + Send + Sync>>,
+    {
+        self.credentials = Some(Arc::new(move || {
+            let asked = provider();
+            Box::pin(async move { asked.await.map_err(Into::into) })
+        }));
+        self
     }
 }

@@ -6,7 +6,7 @@ use std::panic::Location;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cenote::scope::{BindError, Scope};
+use cenote::scope::Bound;
 use cenote::status::UNKNOWN_SITE;
 use cenote::{Pool, WarmError};
 use sqlx::Error;
@@ -15,14 +15,13 @@ use crate::builder::Builder;
 use crate::dialect::{Dialect, Options};
 use crate::error::{Class, from_bind};
 use crate::known;
-use crate::label;
 use crate::lease::Lease;
 use crate::manager::Sql;
-use crate::reading::Access;
 use crate::refusal;
 use crate::sandbox::Sandbox;
 use crate::transaction::TransactionOptions;
-use crate::writer::{Turn, Writer};
+use crate::watchdog::watched;
+use crate::writer::Turn;
 
 /// A database: a cheap handle that is cloned and shared. `&db` is an `Executor`, so
 /// `sqlx::query(..).fetch_all(&db)` works.
@@ -46,7 +45,8 @@ use crate::writer::{Turn, Writer};
 /// ```
 pub struct Db<DB: Dialect> {
     pool: Pool<Sql<DB>>,
-    writers: Option<Pool<Writer>>,
+    /// How long calls wait for a connection, if not as long as the pool says.
+    pub(crate) limit: Option<Duration>,
     pub(crate) sandbox: Option<Arc<Sandbox<DB>>>,
 }
 
@@ -62,7 +62,7 @@ impl Db<sqlx::Postgres> {
     /// let db = Db::postgres("postgres://app@localhost/shop?cenote.max_size=20").build()?;
     /// assert_eq!(db.pool().status().max_size, 20);
     /// let refused = Db::postgres("mysql://app@localhost/shop").build().unwrap_err();
-    /// assert!(refused.to_string().contains("`postgres://`"));
+    /// assert!(refused.to_string().contains("call `Db::mysql`"));
     /// # Ok(()) }
     /// # #[cfg(not(feature = "postgres"))] fn main() {}
     /// ```
@@ -117,10 +117,10 @@ impl Db<sqlx::Sqlite> {
 }
 
 impl<DB: Dialect> Db<DB> {
-    pub(crate) fn new(pool: Pool<Sql<DB>>, writers: Option<Pool<Writer>>) -> Self {
+    pub(crate) fn new(pool: Pool<Sql<DB>>) -> Self {
         Self {
             pool,
-            writers,
+            limit: None,
             sandbox: None,
         }
     }
@@ -222,9 +222,6 @@ impl<DB: Dialect> Db<DB> {
     /// # Cancel safety
     /// The first poll closes the pool. Dropping this future only stops the waiting.
     pub async fn close(&self) {
-        if let Some(writers) = &self.writers {
-            writers.close();
-        }
         self.pool.close_within(Duration::MAX).await;
     }
 
@@ -250,11 +247,11 @@ impl<DB: Dialect> Db<DB> {
         let site = Location::caller();
         async move {
             let joined = self.join(site).await?;
-            let mut lease = joined.confirm(self.bind(site, Turn::default()).await?)?;
+            let mut lease = joined.confirm(self.bind(site, self.turn_at_once(false)).await?)?;
             // The lease gives access to the connection itself.
-            if lease.session().is_out_of_context() {
-                lease.session().make_ready().await?;
-                lease.session().fit_context().await?;
+            let session = lease.session();
+            if session.is_out_of_context() || session.is_out_of_date() {
+                watched!(session, session.fit_caller())?;
             }
             Ok(lease)
         }
@@ -283,11 +280,12 @@ impl<DB: Dialect> Db<DB> {
         site: &'static Location<'static>,
         options: TransactionOptions,
     ) -> Result<Lease<DB>, Error> {
-        let turn = match options.read_only {
-            true => Turn::default(),
-            false => self.turn_to_write(site, "transaction").await?,
-        };
-        self.bind(site, turn).await
+        options.check(DB::LANGUAGE)?;
+        let mut lease = self
+            .bind(site, self.turn_at_once(!options.read_only))
+            .await?;
+        lease.session_for("transaction");
+        Ok(lease)
     }
 
     /// Acquires a connection for one statement. sqlx's own functions, which call this one for a
@@ -306,46 +304,31 @@ impl<DB: Dialect> Db<DB> {
             refusal::outside_a_scope(&reading, &self.pool.manager().template.reset, sql)?;
         }
         let joined = self.join(site).await?;
-        let turn = match self.writers.is_some() && reading.access == Access::Writes {
-            true => self.turn_to_write(site, sql).await?,
-            false => Turn::default(),
-        };
+        let turn = self.turn(site, sql, &reading).await?;
         joined.confirm(self.bind(site, turn).await?)
     }
 
-    /// Waits for the right to write, if the database has one writer at a time. A scope that holds a
-    /// connection does not wait, because the current writer may wait for that connection.
-    async fn turn_to_write(
+    /// Acquires a connection within the deadline of the whole call.
+    pub(crate) async fn bind(
         &self,
         site: &'static Location<'static>,
-        sql: &str,
-    ) -> Result<Turn, Error> {
-        let Some(writers) = &self.writers else {
-            return Ok(Turn::default());
+        turn: Turn<'_, DB>,
+    ) -> Result<Lease<DB>, Error> {
+        let deadline = match self.limit {
+            Some(_) => turn.deadline.or_else(|| self.deadline()),
+            None => turn.deadline,
         };
-        if Scope::current().is_some_and(|scope| scope.is_pinned(&self.pool)) {
-            return Ok(Turn::default());
-        }
-        let deadline = self.pool.deadline();
-        let writer = writers.acquire_at(site, deadline).await;
-        let writer = writer.map_err(|error| from_bind(BindError::Acquire(error)))?;
-        cenote::Lease::label(&writer, label::in_scope(sql));
-        Ok(Turn {
-            writer: Some(writer),
-            deadline,
-        })
-    }
-
-    /// Acquires a connection within the deadline of the whole call.
-    async fn bind(&self, site: &'static Location<'static>, turn: Turn) -> Result<Lease<DB>, Error> {
-        let binding = self.pool.bind_at(site, turn.deadline);
+        let binding = turn.pool.bind_at(site, deadline);
         let bound = match &self.sandbox {
             Some(sandbox) => sandbox.bind(binding).await,
             None => binding.await.map_err(from_bind),
         };
         let mut bound = bound?;
-        bound.state.writer = turn.writer.or_else(|| bound.state.writer.take());
-        Ok(Lease::new(bound))
+        if !Bound::is_pinned(&bound) {
+            bound.meter.reset();
+        }
+        bound.right = turn.right.or_else(|| bound.right.take());
+        Ok(Lease::new(bound, turn.apart))
     }
 }
 
@@ -353,7 +336,7 @@ impl<DB: Dialect> Clone for Db<DB> {
     fn clone(&self) -> Self {
         Self {
             pool: self.pool.clone(),
-            writers: self.writers.clone(),
+            limit: self.limit,
             sandbox: self.sandbox.clone(),
         }
     }

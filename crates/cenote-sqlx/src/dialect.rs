@@ -20,6 +20,7 @@ use crate::sandbox::dialects::Sandboxed;
 use crate::session::Progress;
 use crate::template::Template;
 use crate::transaction::TransactionOptions;
+use crate::watchdog::Watched;
 
 /// sqlx's options for a connection of this database.
 ///
@@ -79,6 +80,7 @@ pub trait Dialect:
     + Statements
     + Sandboxed
     + Contextual
+    + Watched
 {
     /// A statement without effect. It fails in a transaction that has failed.
     #[doc(hidden)]

@@ -182,8 +182,9 @@ pub fn pool_error(error: &Error) -> Option<&BindError<Error>> {
 /// use std::time::Duration;
 /// use cenote_sqlx::{Db, is_timeout};
 ///
-/// let limit = Duration::from_millis(5);
+/// let limit = Duration::from_millis(100);
 /// let db = Db::sqlite("sqlite::memory:").max_size(1).acquire_timeout(limit).build()?;
+/// db.warm().await?;
 /// let _held = db.acquire().await?;
 /// assert!(is_timeout(&db.acquire().await.unwrap_err()));
 /// assert!(!is_timeout(&sqlx::Error::RowNotFound));

@@ -1,7 +1,9 @@
 //! sqlx's `Executor` for the handle, a session, a lease and a transaction.
 
 use std::future::poll_fn;
+use std::ops::ControlFlow;
 use std::panic::Location;
+use std::pin::pin;
 
 use futures_core::future::BoxFuture;
 use futures_core::stream::BoxStream;
@@ -14,6 +16,7 @@ use crate::dialect::{Dialect, Statements, Step};
 use crate::lease::Lease;
 use crate::session::{Progress, Session};
 use crate::transaction::Transaction;
+use crate::watchdog::{self, watched};
 
 /// Sends the rows of `command` to `rows`, one by one. Notes in `sent` that there was one.
 async fn feed<DB: Dialect>(
@@ -22,7 +25,7 @@ async fn feed<DB: Dialect>(
     rows: &Yielder<Step<DB>>,
     sent: &mut bool,
 ) -> Result<(), Error> {
-    session.start_command(&mut command).await?;
+    watched!(session, session.start_command(&mut command))?;
     let spare = (DB::HEALS && command.can_be_stale()).then(|| command.copy());
     let mut end = steps(session, command, rows, sent).await;
     if let (Err(error), Some(spare)) = (&end, spare)
@@ -30,7 +33,7 @@ async fn feed<DB: Dialect>(
     {
         end = steps(session, spare, rows, sent).await;
     }
-    session.complete(end).await
+    watched!(session, session.complete(end))
 }
 
 async fn steps<DB: Dialect>(
@@ -40,15 +43,25 @@ async fn steps<DB: Dialect>(
     sent: &mut bool,
 ) -> Result<(), Error> {
     let Session {
-        connection, state, ..
+        connection,
+        state,
+        meter,
+        watch,
+        ..
     } = session;
     let mut steps = DB::fetch_many(connection, command);
     loop {
-        match poll_fn(|context| steps.as_mut().poll_next(context)).await {
+        let next = pin!(poll_fn(|context| steps.as_mut().poll_next(context)));
+        // Not while the caller uses a row.
+        let next = watchdog::over(watch.as_ref(), next).await;
+        state.broken |= next.is_err();
+        match next? {
             Some(Ok(step)) => {
                 state.progress = Progress::BetweenRows;
+                meter.stop();
                 *sent = true;
                 rows.r#yield(step).await;
+                meter.start();
                 state.progress = Progress::Running;
             }
             Some(Err(error)) => return Err(error),
@@ -62,26 +75,32 @@ async fn prepare<DB: Dialect>(
     sql: SqlStr,
     parameters: &[DB::TypeInfo],
 ) -> Result<DB::Statement, Error> {
-    session.start(sql.as_str()).await?;
-    let result = <DB as Statements>::prepare(&mut session.connection, sql, parameters).await;
-    session.complete(result).await
+    watched!(session, async {
+        session.start(sql.as_str()).await?;
+        let result = <DB as Statements>::prepare(&mut session.connection, sql, parameters).await;
+        session.complete(result).await
+    })
 }
 
 async fn describe<DB: Dialect>(
     session: &mut Session<DB>,
     sql: SqlStr,
 ) -> Result<Describe<DB>, Error> {
-    session.start(sql.as_str()).await?;
-    let result = <DB as Statements>::describe(&mut session.connection, sql).await;
-    session.complete(result).await
+    watched!(session, async {
+        session.start(sql.as_str()).await?;
+        let result = <DB as Statements>::describe(&mut session.connection, sql).await;
+        session.complete(result).await
+    })
 }
 
-/// Writes a method that runs a query, under the name that it has in `Session`.
+/// Writes a method that runs a query, under the name that it has in `Session`. The last parameter
+/// is tried before.
 macro_rules! run {
     (
         $method:ident -> $output:ty,
         |$this:ident, $site:ident, $sql:ident| $lease:expr,
         $spare:expr
+        $(, |$command:ident| $first:expr)?
     ) => {
         #[track_caller]
         fn $method<'e, 'q: 'e, E>(self, query: E) -> BoxFuture<'e, Result<$output, Error>>
@@ -92,6 +111,13 @@ macro_rules! run {
             let (command, $site) = (Command::new(query, DB::LANGUAGE), Location::caller());
             Box::pin(async move {
                 let (command, $this) = (command?, self);
+                $(
+                    let $command = command;
+                    let command: Command<DB> = match $first {
+                        ControlFlow::Continue(command) => command,
+                        ControlFlow::Break(result) => return result,
+                    };
+                )?
                 let spare: Option<Command<DB>> = $spare($this, &command);
                 let $sql = command.text();
                 let result = $lease.session_for($sql).$method(command).await;
@@ -108,17 +134,24 @@ macro_rules! run {
 }
 
 /// Writes the methods of `Executor`, given the expression that acquires a lease, and a function
-/// that returns a copy of a command that may be tried on another connection.
+/// that returns a copy of a command that may be tried on another connection. The last parameter is
+/// tried before `execute`.
 macro_rules! executor {
     (
         impl [$($generics:tt)*] for $type:ty,
         |$this:ident, $site:ident, $sql:ident| $lease:expr,
         $spare:expr
+        $(, |$command:ident| $first:expr)?
     ) => {
         impl<$($generics)*> Executor<'c> for $type {
             type Database = DB;
 
-            run!(execute -> DB::QueryResult, |$this, $site, $sql| $lease, $spare);
+            run!(
+                execute -> DB::QueryResult,
+                |$this, $site, $sql| $lease,
+                $spare
+                $(, |$command| $first)?
+            );
             run!(fetch_all -> Vec<DB::Row>, |$this, $site, $sql| $lease, $spare);
             run!(fetch_optional -> Option<DB::Row>, |$this, $site, $sql| $lease, $spare);
 
@@ -181,7 +214,8 @@ macro_rules! executor {
 executor!(
     impl ['c, DB: Dialect] for &'c Db<DB>,
     |db, site, sql| db.acquire_to(site, sql).await?,
-    Db::spare
+    Db::spare,
+    |command| db.in_group(site, command).await
 );
 executor!(
     impl ['c, DB: Dialect] for &'c mut Session<DB>,
@@ -212,7 +246,7 @@ impl<'c, DB: Dialect> Acquire<'c> for &'c Db<DB> {
     fn begin(self) -> BoxFuture<'c, Result<sqlx::Transaction<'c, DB>, Error>> {
         Box::pin(async {
             Err(Error::InvalidArgument(String::from(
-                "sqlx's transaction cannot hold a connection of this pool: use `Db::begin`, or pass `&mut lease` instead of `&db`",
+                "sqlx's transaction cannot hold a connection of this pool: use `Db::begin` or `Lease::begin_sqlx`, or pass `&mut lease` instead of `&db`",
             )))
         })
     }

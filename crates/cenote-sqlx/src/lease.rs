@@ -3,10 +3,12 @@
 use std::fmt;
 use std::ops::{Deref, DerefMut};
 
+use cenote::Pool;
 use cenote::scope::Bound;
 use futures_core::future::BoxFuture;
 use sqlx::{Acquire, Connection, Error};
 
+use crate::db::Db;
 use crate::dialect::Dialect;
 use crate::label;
 use crate::manager::Sql;
@@ -36,11 +38,22 @@ use crate::session::{Progress, Session};
 pub struct Lease<DB: Dialect> {
     /// Present until the lease ends.
     bound: Option<Bound<Sql<DB>>>,
+    /// Whether the connection is that of the writer.
+    apart: bool,
 }
 
 impl<DB: Dialect> Lease<DB> {
-    pub(crate) fn new(bound: Bound<Sql<DB>>) -> Self {
-        Self { bound: Some(bound) }
+    pub(crate) fn new(bound: Bound<Sql<DB>>, apart: bool) -> Self {
+        Self {
+            bound: Some(bound),
+            apart,
+        }
+    }
+
+    /// Returns the pool of its connection.
+    pub(crate) fn pool_of<'a>(&self, db: &'a Db<DB>) -> &'a Pool<Sql<DB>> {
+        let writer = db.pool().annex().filter(|_| self.apart);
+        writer.unwrap_or(db.pool())
     }
 
     /// Returns the number of the connection in its pool.
@@ -63,7 +76,8 @@ impl<DB: Dialect> Lease<DB> {
 
     /// Returns the session, and labels the lease with this statement.
     pub(crate) fn session_for(&mut self, sql: &str) -> &mut Session<DB> {
-        cenote::Lease::label(self.bound(), label::in_scope(sql));
+        let bound = self.bound();
+        cenote::Lease::label_metered(bound, label::in_scope(sql), &bound.meter);
         self.session()
     }
 
@@ -98,7 +112,7 @@ impl<DB: Dialect> Drop for Lease<DB> {
         };
         let done = bound.state.progress == Progress::Done;
         if done && !bound.is_in_transaction() {
-            bound.state.writer = None;
+            bound.right = None;
         }
     }
 }

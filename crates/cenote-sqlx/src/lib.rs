@@ -13,21 +13,30 @@
 )]
 
 mod ambient;
+#[cfg(any(feature = "postgres", feature = "mysql", feature = "sqlite"))]
+mod any_db;
 mod build_error;
 mod builder;
 mod command;
 mod context;
+#[cfg(feature = "postgres")]
+mod copy;
 mod credentials;
 mod db;
+mod detach;
 mod dialect;
 mod dirt;
 mod error;
 mod executor;
+mod group;
+mod hooks;
 mod known;
 mod label;
 mod lazy;
 mod lease;
 mod lexer;
+#[cfg(feature = "postgres")]
+mod listener;
 mod manager;
 mod meaning;
 #[cfg(feature = "mysql")]
@@ -42,19 +51,27 @@ mod retry;
 mod retry_reads;
 mod sandbox;
 mod session;
+mod settings;
 #[cfg(feature = "sqlite")]
 mod sqlite;
+mod sqlx_pool;
 mod statement;
 mod template;
 mod transaction;
 #[cfg(feature = "macros")]
 mod transactional;
 mod url;
+mod watchdog;
+mod within;
 mod writer;
 
+#[cfg(any(feature = "postgres", feature = "mysql", feature = "sqlite"))]
+pub use any_db::AnyDb;
 pub use build_error::BuildError;
 pub use builder::Builder;
 pub use context::Context;
+#[cfg(feature = "postgres")]
+pub use copy::CopyIn;
 pub use credentials::Credentials;
 pub use db::Db;
 pub use dialect::{Dialect, Options, Step};
@@ -62,11 +79,14 @@ pub use dirt::Dirt;
 pub use error::{Class, classify, is_denied, is_timeout, pool_error};
 pub use lazy::LazyTransaction;
 pub use lease::Lease;
+#[cfg(feature = "postgres")]
+pub use listener::Listener;
 pub use manager::Sql;
 pub use retry::Retry;
 #[cfg(feature = "macros")]
 pub use sandbox::runner::test;
 pub use session::Session;
+pub use sqlx_pool::SqlxPool;
 pub use template::Reset;
 pub use transaction::{Isolation, Transaction, TransactionOptions};
 #[cfg(feature = "macros")]

@@ -8,12 +8,15 @@ use sqlx::{Connection, Error};
 use sqlx_core::transaction::TransactionManager;
 
 use crate::context::Applied;
-use crate::dialect::Dialect;
+use crate::dialect::{Dialect, Statements};
 use crate::dirt::Dirt;
 use crate::error::lost;
 use crate::sandbox;
 use crate::session::{Progress, Session};
 use crate::template::{Reset, Template};
+
+/// PostgreSQL refuses every statement in a transaction that has failed.
+const FAILED: &str = "25P02";
 
 /// The manager of the sessions of one database. [`Db::pool`](crate::Db::pool) is a `cenote::Pool`
 /// of it.
@@ -33,6 +36,13 @@ pub struct Sql<DB: Dialect> {
     pub(crate) template: Arc<Template<DB>>,
 }
 
+impl<DB: Dialect> Clone for Sql<DB> {
+    fn clone(&self) -> Self {
+        let template = Arc::clone(&self.template);
+        Self { template }
+    }
+}
+
 impl<DB: Dialect> Manager for Sql<DB> {
     type Resource = Session<DB>;
     type Error = Error;
@@ -43,13 +53,21 @@ impl<DB: Dialect> Manager for Sql<DB> {
         }
         self.template.drop_anchor().await?;
         let mut connection = self.template.connect().await?;
+        let settings = self.template.settings.version();
         self.template.apply_settings(&mut connection).await?;
         let brake = DB::brake(&mut connection, &self.template).await?;
-        Ok(Session::new(connection, brake, Arc::clone(&self.template)))
+        let watch = self.template.watch(&mut connection).await?;
+        let mut session = Session::new(connection, brake, Arc::clone(&self.template));
+        session.state.settings = settings;
+        session.watch = watch;
+        Ok(session)
     }
 
     async fn check(&self, session: &mut Session<DB>) -> Result<(), Error> {
-        session.connection.ping().await?;
+        match &self.template.check_query {
+            Some(sql) => <DB as Statements>::run(&mut session.connection, sql).await?,
+            None => session.connection.ping().await?,
+        }
         if session.is_astray() {
             return Err(lost("the file of the database was removed or replaced"));
         }
@@ -79,15 +97,7 @@ impl<DB: Dialect> Manager for Sql<DB> {
         session.state.doomed = Arc::default();
         session.state.unclean = true;
         session.state.context.doubt();
-        let interrupted = session.state.progress != Progress::Done;
-        if interrupted {
-            session.settle(false).await?;
-        }
-        let suspect = interrupted || session.state.dirt.has(Dirt::TRANSACTION);
-        roll_back(session, suspect).await?;
-        if let Some(sql) = session.state.afterwards.take() {
-            session.run(sql).await?;
-        }
+        end_transactions(session).await?;
         reset(session).await?;
         if session.state.broken {
             return Err(lost("the connection broke while it was cleaned"));
@@ -97,7 +107,7 @@ impl<DB: Dialect> Manager for Sql<DB> {
         session.state.failed = false;
         session.state.given_up = false;
         session.forget_transactions();
-        session.state.writer = None;
+        session.right = None;
         Ok(())
     }
 
@@ -111,6 +121,21 @@ impl<DB: Dialect> Manager for Sql<DB> {
             let _ = session.settle(false).await;
         }
         session.connection.close().await
+    }
+}
+
+/// Ends what was dropped before its end, and rolls back every open transaction.
+pub(crate) async fn end_transactions<DB: Dialect>(session: &mut Session<DB>) -> Result<(), Error> {
+    let interrupted = session.state.progress != Progress::Done;
+    if interrupted {
+        session.settle(false).await?;
+    }
+    session.catch_up().await?;
+    let suspect = interrupted || session.state.dirt.has(Dirt::TRANSACTION);
+    roll_back(session, suspect).await?;
+    match session.state.afterwards.take() {
+        Some(sql) => session.run(sql).await,
+        None => Ok(()),
     }
 }
 
@@ -132,8 +157,11 @@ async fn roll_back<DB: Dialect>(session: &mut Session<DB>, suspect: bool) -> Res
         Err(Error::BeginFailed) => Ok(()),
         // A transaction was open. The driver counts it now.
         Ok(()) => session.roll_back(1).await,
-        // A transaction was open, and had failed.
-        Err(Error::Database(_)) => session.run("ROLLBACK").await,
+        // A transaction was open, and had failed. Any other error belongs to an operation of the
+        // driver that was dropped, so that its answers no longer fit its questions.
+        Err(Error::Database(error)) if error.code().as_deref() == Some(FAILED) => {
+            session.run("ROLLBACK").await
+        }
         Err(error) => Err(error),
     }
 }

@@ -1,33 +1,36 @@
 //! Transactions of a session, and savepoints in them: how each begins and ends.
 
-use sqlx::Error;
+use sqlx::{Connection, Error};
 use sqlx_core::transaction::TransactionManager;
 
 use crate::dialect::Dialect;
 use crate::error::lost;
 use crate::session::{Manages, Progress, Session};
 use crate::transaction::TransactionOptions;
+use crate::watchdog::watched;
 
 impl<DB: Dialect> Session<DB> {
     /// Begins a transaction, or a savepoint in one. Returns the depth.
     pub(crate) async fn begin(&mut self, options: &TransactionOptions) -> Result<usize, Error> {
-        self.make_ready().await?;
-        self.ask_about_sql().await?;
-        self.refuse_inside_sql()?;
+        watched!(self, self.begin_now(options))
+    }
+
+    async fn begin_now(&mut self, options: &TransactionOptions) -> Result<usize, Error> {
+        self.prepare_to_begin().await?;
         let sandboxed = self.state.floor > 0;
-        if sandboxed && (self.state.given_up || self.depth() < self.state.open) {
-            return Err(self.ended("the server ended its transaction"));
-        }
-        self.fit_context().await?;
-        self.save().await?;
         let nested = self.depth() > self.state.floor;
         if nested && options.is_special() {
             return Err(Error::InvalidSavePointStatement);
         }
-        let statement = DB::begin(options).filter(|_| self.depth() == 0);
+        let statement = match options.text {
+            Some(text) => Some(text.to_owned()),
+            None => DB::begin(options),
+        };
+        let statement = statement.filter(|_| self.depth() == 0);
         let statement =
             statement.map(|sql| sqlx::SqlSafeStr::into_sql_str(sqlx::AssertSqlSafe(sql)));
         self.state.progress = Progress::Running;
+        self.meter.start();
         if !nested {
             self.state.failed = false;
             self.state.given_up = false;
@@ -40,6 +43,31 @@ impl<DB: Dialect> Session<DB> {
             self.run(sql).await?;
         }
         Ok(self.state.open)
+    }
+
+    /// Brings the session into a state in which a transaction can begin.
+    pub(crate) async fn prepare_to_begin(&mut self) -> Result<(), Error> {
+        self.make_ready().await?;
+        self.ask_about_sql().await?;
+        self.refuse_inside_sql()?;
+        let sandboxed = self.state.floor > 0;
+        if sandboxed && (self.state.given_up || self.depth() < self.state.open) {
+            return Err(self.ended("the server ended its transaction"));
+        }
+        self.fit_settings().await?;
+        self.fit_context().await?;
+        self.save().await
+    }
+
+    /// Waits until the driver has done a rollback that was queued by a transaction of sqlx. The
+    /// driver of SQLite counts transactions in a thread of its own, so the count may be old.
+    pub(crate) async fn catch_up(&mut self) -> Result<(), Error> {
+        if self.depth() <= self.state.open {
+            return Ok(());
+        }
+        self.state.progress = Progress::Running;
+        let answered = self.connection.ping().await;
+        self.complete(answered).await
     }
 
     /// Refuses a transaction inside one that SQL text began. The inner one would end the outer one:
@@ -55,6 +83,10 @@ impl<DB: Dialect> Session<DB> {
 
     /// Commits the transaction at `depth`, if it is the innermost one and has not failed.
     pub(crate) async fn commit(&mut self, depth: usize) -> Result<(), Error> {
+        watched!(self, self.commit_now(depth))
+    }
+
+    async fn commit_now(&mut self, depth: usize) -> Result<(), Error> {
         self.make_ready().await?;
         if self.depth() != depth || self.state.given_up {
             return Err(lost("the transaction ended before its commit"));
@@ -64,6 +96,7 @@ impl<DB: Dialect> Session<DB> {
             self.run(DB::PROBE).await?;
         }
         self.state.progress = Progress::Running;
+        self.meter.start();
         let result = Manages::<DB>::commit(&mut self.connection).await;
         if let Err(error) = self.complete(result).await {
             if depth == 1 && DB::FAILED_COMMIT_ENDS && !self.state.broken {
@@ -80,16 +113,21 @@ impl<DB: Dialect> Session<DB> {
     /// warning.
     async fn forget_ended(&mut self) -> Result<(), Error> {
         self.run("BEGIN").await?;
-        self.roll_back(1).await
+        self.roll_back_now(1).await
     }
 
     /// Rolls back the transaction at `depth`.
     pub(crate) async fn roll_back(&mut self, depth: usize) -> Result<(), Error> {
+        watched!(self, self.roll_back_now(depth))
+    }
+
+    async fn roll_back_now(&mut self, depth: usize) -> Result<(), Error> {
         self.make_ready().await?;
         if self.depth() != depth {
             return Err(lost("the transaction ended before its rollback"));
         }
         self.state.progress = Progress::Running;
+        self.meter.start();
         let result = Manages::<DB>::rollback(&mut self.connection).await;
         self.state.context.transaction_ended();
         self.complete(result).await?;
@@ -109,7 +147,7 @@ impl<DB: Dialect> Session<DB> {
             Some(sql) => self.run(sql).await,
             None => Ok(()),
         };
-        self.state.writer = None;
+        self.right = None;
         done
     }
 

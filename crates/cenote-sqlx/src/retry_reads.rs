@@ -1,7 +1,5 @@
 //! Reads that are tried once more, because their connection turned out to be dead.
 
-use cenote::scope::Scope;
-
 use crate::builder::Builder;
 use crate::command::Command;
 use crate::db::Db;
@@ -41,7 +39,6 @@ impl<DB: Dialect> Db<DB> {
             return None;
         }
         // Another connection has neither the transaction nor the changes of a session.
-        let pinned = Scope::current().is_some_and(|scope| scope.is_pinned(self.pool()));
-        (!pinned).then(|| command.copy())
+        (!self.has_pinned()).then(|| command.copy())
     }
 }

@@ -1,10 +1,12 @@
 //! The session: a connection and its known state.
 
+mod by_sql;
+
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use cenote::Lease;
+use cenote::status::Meter;
 use sqlx::{Connection, Error};
 use sqlx_core::transaction::TransactionManager;
 
@@ -14,10 +16,11 @@ use crate::dialect::{Dialect, Statements};
 use crate::dirt::Dirt;
 use crate::error::Class;
 use crate::known;
-use crate::reading::{Effect, Reading};
+use crate::reading::Reading;
 use crate::sandbox::Slot;
 use crate::template::Template;
-use crate::writer::Writer;
+use crate::watchdog::{Watch, watched};
+use crate::writer::Right;
 
 /// How far the driver is with its last operation.
 #[doc(hidden)]
@@ -56,6 +59,12 @@ pub struct Session<DB: Dialect> {
     pub(crate) state: State,
     brake: DB::Brake,
     pub(crate) template: Arc<Template<DB>>,
+    /// Its place under the watchdog.
+    pub(crate) watch: Option<Arc<Watch<DB>>>,
+    /// Runs while a statement does.
+    pub(crate) meter: Meter,
+    /// The right to write, if this is not the connection of the writer: a lease of that one.
+    pub(crate) right: Option<Right>,
 }
 
 pub(crate) struct State {
@@ -85,8 +94,8 @@ pub(crate) struct State {
     pub(crate) doomed: Arc<AtomicBool>,
     /// A statement that must run after the transaction.
     pub(crate) afterwards: Option<&'static str>,
-    /// The right to write, where there is one writer at a time.
-    pub(crate) writer: Option<Lease<Writer>>,
+    /// The version of the settings of the handle that the session has.
+    pub(crate) settings: u64,
     /// The settings of a context that the session has.
     pub(crate) context: Applied,
     /// The depth of the transaction of the sandbox; zero outside a sandbox.
@@ -103,15 +112,17 @@ pub(crate) type Manages<DB> = <DB as sqlx::Database>::TransactionManager;
 macro_rules! run {
     ($method:ident -> $output:ty) => {
         pub(crate) async fn $method(&mut self, mut command: Command<DB>) -> Result<$output, Error> {
-            self.start_command(&mut command).await?;
-            let spare = (DB::HEALS && command.can_be_stale()).then(|| command.copy());
-            let mut result = DB::$method(&mut self.connection, command).await;
-            if let (Err(error), Some(spare)) = (&result, spare)
-                && self.heals(error).await
-            {
-                result = DB::$method(&mut self.connection, spare).await;
-            }
-            self.complete(result).await
+            watched!(self, async {
+                self.start_command(&mut command).await?;
+                let spare = (DB::HEALS && command.can_be_stale()).then(|| command.copy());
+                let mut result = DB::$method(&mut self.connection, command).await;
+                if let (Err(error), Some(spare)) = (&result, spare)
+                    && self.heals(error).await
+                {
+                    result = DB::$method(&mut self.connection, spare).await;
+                }
+                self.complete(result).await
+            })
         }
     };
 }
@@ -126,6 +137,9 @@ impl<DB: Dialect> Session<DB> {
             connection,
             brake,
             template,
+            watch: None,
+            meter: Meter::new("in statements"),
+            right: None,
             state: State {
                 dirt: Dirt::NONE,
                 progress: Progress::Done,
@@ -141,7 +155,7 @@ impl<DB: Dialect> Session<DB> {
                 wrapped: false,
                 doomed: Arc::default(),
                 afterwards: None,
-                writer: None,
+                settings: 0,
                 context: Applied::default(),
                 floor: 0,
                 unsaved: false,
@@ -168,32 +182,6 @@ impl<DB: Dialect> Session<DB> {
     /// Returns whether a transaction is open: by the driver's count, by ours, or by SQL text.
     pub(crate) fn is_in_transaction(&self) -> bool {
         self.depth() > 0 || self.state.open > 0 || self.is_begun_by_sql()
-    }
-
-    pub(crate) fn is_begun_by_sql(&self) -> bool {
-        let open = self.state.by_sql;
-        open || self.state.soon.is_some_and(|soon| soon.leaves_open(open))
-    }
-
-    /// Asks the server whether SQL text has begun a transaction, if that is possible.
-    pub(crate) async fn ask_about_sql(&mut self) -> Result<(), Error> {
-        if self.depth() > 0 || !self.is_begun_by_sql() && !self.state.doubt {
-            return Ok(());
-        }
-        self.state.progress = Progress::Running;
-        self.state.soon = None;
-        let asked = DB::is_open(&mut self.connection).await;
-        self.state.by_sql = self.complete(asked).await?;
-        self.state.doubt = false;
-        Ok(())
-    }
-
-    /// Records that no transaction is open.
-    pub(crate) fn forget_transactions(&mut self) {
-        self.state.open = 0;
-        self.state.by_sql = false;
-        self.state.doubt = false;
-        self.state.soon = None;
     }
 
     /// Returns whether the next statement of the same scope needs this connection. While a
@@ -236,6 +224,7 @@ impl<DB: Dialect> Session<DB> {
             return Err(self.ended("the transaction ended before this statement"));
         }
         self.refuse_in_sandbox(sql, &reading)?;
+        self.fit_settings().await?;
         self.fit_context().await?;
         self.save().await?;
         self.state.dirt |= reading.dirt;
@@ -249,6 +238,7 @@ impl<DB: Dialect> Session<DB> {
             }
         }
         self.state.progress = Progress::Running;
+        self.meter.start();
         Ok(())
     }
 
@@ -287,7 +277,7 @@ impl<DB: Dialect> Session<DB> {
                 self.state.progress = Progress::Done;
             }
         }
-        Ok(())
+        self.catch_up().await
     }
 
     /// Brings the driver back to a known state after a dropped operation, or marks the session as
@@ -336,22 +326,8 @@ impl<DB: Dialect> Session<DB> {
         }
         self.state.unsaved = true;
         self.state.progress = Progress::Done;
+        self.meter.stop();
         result.map_err(|error| self.explain(error))
-    }
-
-    /// Records what the text that ran says about a transaction.
-    fn note_sql(&mut self, succeeded: bool) {
-        let Some(soon) = self.state.soon.take() else {
-            return;
-        };
-        if succeeded {
-            self.state.by_sql = soon.leaves_open(self.state.by_sql);
-            self.state.doubt |= soon.doubtful;
-        } else {
-            // A single statement that fails begins nothing. Of several, the first may have begun.
-            self.state.by_sql |= soon.effect == Effect::Opens && soon.statements > 1;
-            self.state.doubt |= soon.doubtful || soon.effect != Effect::Keeps;
-        }
     }
 
     run!(execute -> DB::QueryResult);
@@ -373,6 +349,7 @@ impl<DB: Dialect> Session<DB> {
     /// Runs statements of this crate, which leave no state behind.
     pub(crate) async fn run(&mut self, sql: &str) -> Result<(), Error> {
         self.state.progress = Progress::Running;
+        self.meter.start();
         let result = <DB as Statements>::run(&mut self.connection, sql).await;
         self.complete(result).await
     }

@@ -2,6 +2,7 @@
 
 use std::error::Error as StdError;
 use std::fmt;
+use std::sync::Arc;
 
 use futures_core::future::BoxFuture;
 use sqlx::{Connection, Error};
@@ -9,7 +10,11 @@ use tokio::sync::Mutex;
 
 use crate::credentials::Credentials;
 use crate::dialect::{Dialect, Options, Statements};
+use crate::group::Group;
+use crate::hooks::AfterConnect;
 use crate::sandbox::Key;
+use crate::settings::Settings;
+use crate::watchdog::{Watch, Watchdog};
 
 /// How session state is undone before a connection is lent again. An open transaction is always
 /// rolled back.
@@ -52,8 +57,10 @@ pub(crate) type AskCredentials = dyn Fn() -> Asked + Send + Sync;
 #[doc(hidden)]
 pub struct Template<DB: Dialect> {
     pub(crate) options: Options<DB>,
-    pub(crate) credentials: Option<Box<AskCredentials>>,
-    pub(crate) settings: Vec<String>,
+    pub(crate) credentials: Option<Arc<AskCredentials>>,
+    pub(crate) settings: Settings,
+    pub(crate) after_connect: Option<Box<AfterConnect<DB>>>,
+    pub(crate) check_query: Option<String>,
     pub(crate) reset: Reset,
     /// Whether a dropped operation may be cancelled on the server.
     pub cancel: bool,
@@ -66,22 +73,56 @@ pub struct Template<DB: Dialect> {
     pub canceller: Mutex<Option<DB::Connection>>,
     /// For a database that is lost with its last connection: a connection that is never closed.
     pub(crate) anchor: Option<Mutex<Option<DB::Connection>>>,
+    /// Writes that wait for the only writer.
+    pub(crate) group: Group<DB>,
     /// For a sandbox: where its connection comes from and goes.
     pub(crate) sandbox: Option<Key>,
+    /// Looks after statements that wait for a server, if that is wanted and possible.
+    pub(crate) watchdog: Option<Arc<Watchdog<DB>>>,
+}
+
+/// Opens a connection.
+pub(crate) async fn connect<DB: Dialect>(
+    options: &Options<DB>,
+    credentials: Option<&AskCredentials>,
+) -> Result<DB::Connection, Error> {
+    let options = fresh_options::<DB>(options, credentials).await?;
+    let connected = DB::Connection::connect_with(&options).await;
+    connected.map_err(DB::explain)
+}
+
+async fn fresh_options<DB: Dialect>(
+    options: &Options<DB>,
+    credentials: Option<&AskCredentials>,
+) -> Result<Options<DB>, Error> {
+    let Some(ask) = credentials else {
+        return Ok(options.clone());
+    };
+    let credentials = ask().await.map_err(Error::Configuration)?;
+    let options = DB::with_credentials(options.clone(), &credentials);
+    Ok(options.expect("the builder refuses credentials for a database without users"))
 }
 
 impl<DB: Dialect> Template<DB> {
     /// Opens a connection.
     pub(crate) async fn connect(&self) -> Result<DB::Connection, Error> {
-        let Some(ask) = &self.credentials else {
-            let connected = DB::Connection::connect_with(&self.options).await;
-            return connected.map_err(DB::explain);
-        };
-        let credentials = ask().await.map_err(Error::Configuration)?;
-        let options = DB::with_credentials(self.options.clone(), &credentials)
-            .expect("the builder refuses credentials for a database without users");
-        let connected = DB::Connection::connect_with(&options).await;
-        connected.map_err(DB::explain)
+        connect::<DB>(&self.options, self.credentials.as_deref()).await
+    }
+
+    /// Returns the watch of a new session, if there is a watchdog.
+    pub(crate) async fn watch(
+        &self,
+        connection: &mut DB::Connection,
+    ) -> Result<Option<Arc<Watch<DB>>>, Error> {
+        match &self.watchdog {
+            Some(watchdog) => watchdog.watch(connection).await,
+            None => Ok(None),
+        }
+    }
+
+    /// Returns the options, with the present credentials.
+    pub(crate) async fn fresh_options(&self) -> Result<Options<DB>, Error> {
+        fresh_options::<DB>(&self.options, self.credentials.as_deref()).await
     }
 
     /// Opens the anchor, if the database needs one and has none yet.
@@ -96,15 +137,18 @@ impl<DB: Dialect> Template<DB> {
         Ok(())
     }
 
-    /// Runs the settings of the user.
+    /// Runs the settings and the code of the user.
     pub(crate) async fn apply_settings(
         &self,
         connection: &mut DB::Connection,
     ) -> Result<(), Error> {
-        for setting in &self.settings {
+        for setting in &*self.settings.texts() {
             <DB as Statements>::run(connection, setting).await?;
         }
-        Ok(())
+        match &self.after_connect {
+            Some(code) => code(connection).await,
+            None => Ok(()),
+        }
     }
 }
 
@@ -114,7 +158,7 @@ impl<DB: Dialect> fmt::Debug for Template<DB> {
         f.debug_struct("Template")
             .field("database", &DB::NAME)
             .field("reset", &self.reset)
-            .field("settings", &self.settings.len())
+            .field("settings", &self.settings.texts().len())
             .finish_non_exhaustive()
     }
 }

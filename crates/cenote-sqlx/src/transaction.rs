@@ -10,7 +10,10 @@ use sqlx::{Acquire, Connection, Error};
 
 use crate::db::Db;
 use crate::dialect::Dialect;
+use crate::known;
+use crate::label::label;
 use crate::lease::Lease;
+use crate::lexer::Language;
 use crate::session::Session;
 
 /// How a transaction begins. A nested transaction takes no options.
@@ -26,6 +29,7 @@ pub struct TransactionOptions {
     pub(crate) isolation: Option<Isolation>,
     pub(crate) read_only: bool,
     pub(crate) refuse_late: bool,
+    pub(crate) text: Option<&'static str>,
 }
 
 impl TransactionOptions {
@@ -44,6 +48,11 @@ impl TransactionOptions {
     pub fn read_only(mut self) -> Self {
         self.read_only = true;
         self
+    }
+
+    /// Returns whether [`read_only`](TransactionOptions::read_only) was called.
+    pub fn is_read_only(&self) -> bool {
+        self.read_only
     }
 
     /// Refuses statements in the scope of the transaction after its end. Such a statement comes
@@ -73,7 +82,45 @@ impl TransactionOptions {
 
     /// Returns whether it says how the transaction begins. A savepoint cannot.
     pub(crate) fn is_special(&self) -> bool {
-        self.isolation.is_some() || self.read_only
+        self.isolation.is_some() || self.read_only || self.text.is_some()
+    }
+
+    /// Refuses a text that does more or less than to begin a transaction.
+    pub(crate) fn check(&self, language: Language) -> Result<(), Error> {
+        let Some(text) = self.text else {
+            return Ok(());
+        };
+        let reading = known::reading(language, text);
+        if reading.statements == 1 && reading.begins_for_good() {
+            return Ok(());
+        }
+        Err(Error::InvalidArgument(format!(
+            "`{}` is not one statement that begins a transaction, like `BEGIN READ ONLY`",
+            label(text)
+        )))
+    }
+}
+
+/// A statement that begins the transaction, for what the options cannot say: `BEGIN ISOLATION LEVEL
+/// SERIALIZABLE, READ ONLY, DEFERRABLE` or `START TRANSACTION WITH CONSISTENT SNAPSHOT`. A text
+/// that does not begin a transaction is an error of the call that gets it. In a sandbox, where the
+/// transaction is a savepoint, it has no effect.
+///
+/// ```
+/// # #[cfg(feature = "sqlite")]
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let db = cenote_sqlx::Db::sqlite("sqlite::memory:").max_size(1).build()?;
+/// db.begin_with("BEGIN EXCLUSIVE").await?.commit().await?;
+/// assert!(db.begin_with("SELECT 1").await.is_err());
+/// # Ok(()) }
+/// # #[cfg(not(feature = "sqlite"))] fn main() {}
+/// ```
+impl From<&'static str> for TransactionOptions {
+    fn from(text: &'static str) -> Self {
+        Self {
+            text: Some(text),
+            ..Self::default()
+        }
     }
 }
 
@@ -167,7 +214,8 @@ impl<DB: Dialect> Db<DB> {
         self.begin_with(TransactionOptions::new())
     }
 
-    /// Begins a transaction with options, like [`begin`](Db::begin).
+    /// Begins a transaction with options, or with a text like `BEGIN READ ONLY, DEFERRABLE`. All
+    /// else is as in [`begin`](Db::begin).
     ///
     /// ```
     /// # #[cfg(feature = "sqlite")]
@@ -187,9 +235,9 @@ impl<DB: Dialect> Db<DB> {
     #[track_caller]
     pub fn begin_with(
         &self,
-        options: TransactionOptions,
+        options: impl Into<TransactionOptions>,
     ) -> impl Future<Output = Result<Transaction<'static, DB>, Error>> + Send {
-        let site = Location::caller();
+        let (site, options) = (Location::caller(), options.into());
         async move {
             let joined = self.join(site).await?;
             let lease = joined.confirm(self.acquire_for(site, options).await?)?;

@@ -15,18 +15,32 @@ const PREFIX: &str = "cenote.";
 /// Refuses the URL of another database: the drivers ignore the scheme. A URL without `://`, like a
 /// plain file name for SQLite, is left to the driver.
 pub(crate) fn check_scheme<DB: Database>(url: &str) -> Result<(), BuildError> {
-    let Some((scheme, _)) = url.split_once("://") else {
-        return Ok(());
-    };
-    let is_scheme = scheme.chars().all(|letter| letter.is_ascii_alphanumeric());
-    if !is_scheme || DB::URL_SCHEMES.contains(&scheme) {
-        return Ok(());
+    match scheme(url) {
+        Some(found) if !DB::URL_SCHEMES.contains(&found) => Err(BuildError::Scheme {
+            database: DB::NAME,
+            found: found.to_owned(),
+            expected: DB::URL_SCHEMES,
+        }),
+        _ => Ok(()),
     }
-    Err(BuildError::Scheme {
-        database: DB::NAME,
-        found: scheme.to_owned(),
-        expected: DB::URL_SCHEMES,
-    })
+}
+
+/// Returns the scheme of a URL, which ends in `://`, or in `:` if it is one of a database.
+pub(crate) fn scheme(url: &str) -> Option<&str> {
+    let (scheme, rest) = url.split_once(':')?;
+    let is_scheme = scheme.chars().all(|letter| letter.is_ascii_alphanumeric());
+    let ends = rest.starts_with("//") || constructor(scheme).is_some();
+    Some(scheme).filter(|_| is_scheme && ends)
+}
+
+/// Returns the function that builds a handle of the database with this scheme.
+pub(crate) fn constructor(scheme: &str) -> Option<&'static str> {
+    match scheme.to_ascii_lowercase().as_str() {
+        "postgres" | "postgresql" => Some("Db::postgres"),
+        "mysql" | "mariadb" => Some("Db::mysql"),
+        "sqlite" => Some("Db::sqlite"),
+        _ => None,
+    }
 }
 
 /// Returns the URL for the driver, and the names and values of the `cenote.` parameters.
@@ -40,6 +54,8 @@ pub(crate) fn split(url: &str) -> (String, Vec<(String, String)>) {
         match pair.strip_prefix(PREFIX) {
             Some(pair) => {
                 let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+                // A fragment follows the last parameter, and says nothing to a server.
+                let value = value.split_once('#').map_or(value, |(value, _)| value);
                 ours.push((name.to_owned(), decode(value)));
             }
             None => theirs.push(pair),

@@ -66,6 +66,13 @@ impl<DB: Dialect> Session<DB> {
         }
     }
 
+    /// Prepares the session for a caller that uses the connection itself.
+    pub(crate) async fn fit_caller(&mut self) -> Result<(), Error> {
+        self.make_ready().await?;
+        self.fit_settings().await?;
+        self.fit_context().await
+    }
+
     /// Gives the session the context of the caller, if it has another one.
     pub(crate) async fn fit_context(&mut self) -> Result<(), Error> {
         if !self.is_out_of_context() {
@@ -80,7 +87,7 @@ impl<DB: Dialect> Session<DB> {
         let before = self.state.context.touched.clone();
         let gone = before.iter().filter(|name| !wanted.contains_key(*name));
         let gone: Vec<&str> = gone.map(String::as_str).collect();
-        let sql = DB::context(&wanted, &gone, &self.template.settings)?;
+        let sql = DB::context(&wanted, &gone, &self.template.settings.texts())?;
         let in_transaction = self.is_in_transaction();
         let applied = &mut self.state.context;
         applied.known = None;

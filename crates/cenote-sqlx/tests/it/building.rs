@@ -157,9 +157,9 @@ fn the_url_of_another_database_is_refused_with_the_expected_scheme() {
         Db::mysql("postgres://localhost/test").build().unwrap_err(),
     ];
     let expected = [
-        "the URL begins with `mysql://`: a URL of PostgreSQL begins with `postgres://` or `postgresql://`",
-        "the URL begins with `mysql://`: a URL of SQLite begins with `sqlite://`",
-        "the URL begins with `postgres://`: a URL of MySQL begins with `mysql://` or `mariadb://`",
+        "the URL begins with `mysql:`: a URL of PostgreSQL begins with `postgres://` or `postgresql://`, for this one call `Db::mysql`",
+        "the URL begins with `mysql:`: a URL of SQLite begins with `sqlite://`, for this one call `Db::mysql`",
+        "the URL begins with `postgres:`: a URL of MySQL begins with `mysql://` or `mariadb://`, for this one call `Db::postgres`",
     ];
     for (error, expected) in refused.iter().zip(expected) {
         assert!(matches!(error, BuildError::Scheme { .. }), "{error:?}");
@@ -269,4 +269,37 @@ async fn a_closed_pool_is_an_error_of_its_own() {
     let error = sqlx::query("SELECT 1").execute(&db).await.unwrap_err();
 
     assert!(matches!(error, sqlx::Error::PoolClosed), "{error:?}");
+}
+
+#[test]
+fn a_url_of_another_database_is_refused_with_the_right_constructor() {
+    let refused = [
+        (Db::postgres("mysql://h/d").build().err(), "Db::mysql"),
+        (Db::postgres("mariadb://h/d").build().err(), "Db::mysql"),
+        (Db::postgres("sqlite::memory:").build().err(), "Db::sqlite"),
+        (Db::mysql("postgresql://h/d").build().err(), "Db::postgres"),
+        (Db::mysql("sqlite:shop.db").build().err(), "Db::sqlite"),
+        (Db::sqlite("postgres://h/d").build().err(), "Db::postgres"),
+        (Db::sqlite("mysql:h").build().err(), "Db::mysql"),
+    ];
+    for (error, right) in refused {
+        let error = error.expect(right);
+        assert!(matches!(error, BuildError::Scheme { .. }), "{error:?}");
+        let text = error.to_string();
+        assert!(text.ends_with(&format!("call `{right}`")), "{text}");
+    }
+    let unknown = Db::postgres("oracle://h/d").build().unwrap_err();
+    assert!(
+        unknown.to_string().ends_with("`postgresql://`"),
+        "{unknown}"
+    );
+    assert!(Db::sqlite("a file: with a colon.db").build().is_ok());
+}
+
+#[test]
+fn a_fragment_is_not_part_of_a_setting() {
+    let db = Db::postgres("postgres://h/d?cenote.max_size=5#frag");
+    assert_eq!(db.build().unwrap().pool().config().max_size, 5);
+    let db = Db::mysql("mysql://h/d?cenote.max_size=6&charset=utf8mb4#frag");
+    assert_eq!(db.build().unwrap().pool().config().max_size, 6);
 }

@@ -3,6 +3,7 @@
 
 #![expect(clippy::unwrap_used, reason = "the helpers of tests are tests")]
 
+mod any_db;
 #[cfg(feature = "macros")]
 mod attribute;
 #[cfg(feature = "macros")]
@@ -17,11 +18,15 @@ mod mysql_alone;
 mod pgbouncer;
 mod postgres;
 mod postgres_alone;
+mod postgres_copies;
+mod postgres_listener;
 mod scanning;
 mod sqlite;
 mod sqlite_alone;
 mod sqlite_deadlines;
 mod sqlite_faults;
+mod sqlite_groups;
 mod sqlite_hygiene;
+mod sqlite_writes;
 mod tls;
 mod world;

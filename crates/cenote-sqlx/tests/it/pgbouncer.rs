@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use cenote_servers::{Server, pgbouncer};
 use cenote_sqlx::Db;
+use cenote_testkit::Proxy;
 use sqlx::Postgres;
 
 use crate::world::postgres as world;
@@ -124,4 +125,19 @@ async fn an_error_behind_a_bouncer_leaves_no_transaction_open() {
         .await
         .unwrap();
     assert_eq!(one, 1);
+}
+
+/// Behind the pooler a session is not that of its statement, so that it cannot be looked up.
+#[tokio::test]
+async fn behind_a_transaction_pooler_there_is_no_watchdog() {
+    let (bouncer, _) = bounced();
+    let proxy = Proxy::to_url(bouncer.url()).await.unwrap();
+    let builder = Db::postgres(proxy.url(bouncer.url())).max_size(1);
+    let builder = builder.silent_after(Duration::from_millis(20));
+    let db = builder.behind_transaction_pooler().build().unwrap();
+
+    let slow = sqlx::raw_sql("SELECT pg_sleep(0.3)").execute(&db).await;
+
+    slow.unwrap();
+    assert_eq!(proxy.counts().accepted, 1, "a look was made");
 }

@@ -1,13 +1,14 @@
-//! A write on SQLite waits for the right to write and then for a connection, within one deadline.
+//! A write on SQLite has one deadline. A text that also changes the session waits for the right to
+//! write and then for a connection, within that deadline.
 //!
 //! The tests run in real time, because the driver has threads that a paused clock does not stop.
 
 use std::time::Duration;
 
 use cenote::scope::BindError;
-use cenote_sqlx::{Db, Transaction, pool_error};
+use cenote_sqlx::{Db, pool_error};
 use cenote_testkit::clock::now;
-use sqlx::{Error, Sqlite};
+use sqlx::Sqlite;
 use tokio::time::sleep;
 
 use crate::world::sqlite as world;
@@ -19,7 +20,8 @@ const LIMIT: Duration = Duration::from_secs(2);
 /// take this much longer.
 const TURN: Duration = Duration::from_millis(1_600);
 
-const INSERT: &str = "INSERT INTO t VALUES (1)";
+/// Such a text is not for the connection of the writer.
+const BOTH: &str = "CREATE TEMP TABLE other (a INTEGER); INSERT INTO t VALUES (1)";
 
 async fn database(max_size: usize) -> (Db<Sqlite>, world::Home) {
     let (builder, home) = world::builder();
@@ -30,69 +32,29 @@ async fn database(max_size: usize) -> (Db<Sqlite>, world::Home) {
     (db, home)
 }
 
-/// Runs `call` while `writing` has the right to write. Afterwards another caller is ahead of it in
-/// the queue for the only connection.
-async fn delayed<T>(
-    db: &Db<Sqlite>,
-    writing: Transaction<'static, Sqlite>,
-    call: impl Future<Output = Result<T, Error>>,
-) -> Error {
+#[tokio::test]
+async fn a_text_that_changes_the_session_has_one_deadline_for_its_turn_and_for_a_connection() {
+    let (db, _home) = database(2).await;
+    let writing = db.begin().await.unwrap();
+    let readers = [db.acquire().await.unwrap(), db.acquire().await.unwrap()];
     let begun = now();
-    let reader = tokio::spawn({
-        let db = db.clone();
-        // Longer than any call. The task is aborted.
-        async move {
-            (
-                db.pool().acquire_within(None).await.unwrap(),
-                sleep(4 * LIMIT).await,
-            )
-        }
-    });
     let turn = async {
         sleep(TURN).await;
         writing.commit().await.unwrap();
     };
 
-    let (called, ()) = tokio::join!(call, turn);
+    let (called, ()) = tokio::join!(sqlx::raw_sql(BOTH).execute(&db), turn);
 
     let took = begun.elapsed();
-    reader.abort();
-    assert!(
-        took > TURN,
-        "the call did not wait for the right to write: {took:?}"
-    );
+    drop(readers);
+    assert!(took > TURN, "it did not wait for its turn: {took:?}");
     assert!(took < LIMIT + TURN / 2, "two deadlines in a row: {took:?}");
-    called.err().expect("a connection was free")
-}
-
-/// Asserts that the call timed out in the queue for connections, not in that of writers.
-fn assert_timed_out_at_connections(db: &Db<Sqlite>, error: &Error) {
-    match pool_error(error) {
+    match pool_error(&called.unwrap_err()) {
         Some(BindError::Acquire(cenote::AcquireError::TimedOut(seen))) => {
             assert_eq!(seen.pool(), db.pool().name());
         }
         other => panic!("not a timeout: {other:?}"),
     }
-}
-
-#[tokio::test]
-async fn a_statement_has_one_deadline_for_the_right_to_write_and_for_a_connection() {
-    let (db, _home) = database(1).await;
-    let writing = db.begin().await.unwrap();
-
-    let error = delayed(&db, writing, sqlx::query(INSERT).execute(&db)).await;
-
-    assert_timed_out_at_connections(&db, &error);
-}
-
-#[tokio::test]
-async fn a_transaction_has_one_deadline_for_the_right_to_write_and_for_a_connection() {
-    let (db, _home) = database(1).await;
-    let writing = db.begin().await.unwrap();
-
-    let error = delayed(&db, writing, db.begin()).await;
-
-    assert_timed_out_at_connections(&db, &error);
 }
 
 #[tokio::test]
@@ -102,7 +64,7 @@ async fn a_write_has_one_deadline_for_the_right_to_write_and_for_the_pinned_conn
     let begun = now();
 
     let (written, ()) = cenote::scope(async {
-        tokio::join!(sqlx::query(INSERT).execute(&db), async {
+        tokio::join!(sqlx::raw_sql(BOTH).execute(&db), async {
             // The session is changed, so its connection is pinned. It is in use for longer than the
             // write may take.
             let mut lease = db.acquire().await.unwrap();

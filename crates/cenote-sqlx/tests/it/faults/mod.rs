@@ -4,6 +4,7 @@
 //! that nothing of the fault is left in the pool and on the server, that every pair of rows is
 //! whole, and that every acknowledged commit is there.
 
+mod budget;
 mod clock;
 mod commit;
 mod conflicts;
@@ -15,6 +16,8 @@ mod reads;
 mod refusals;
 mod restarts;
 mod secrets;
+mod silence;
+mod slow;
 mod storm;
 
 use std::collections::BTreeMap;

@@ -46,7 +46,10 @@ async fn stop_and_start(name: &str, retry: OnOpenError, end: fn(&mut Server)) {
     trial.assert_recovered(next, LONGEST).await;
 }
 
-async fn blocking(mut server: Server, work: impl FnOnce(&mut Server) + Send + 'static) -> Server {
+pub(super) async fn blocking(
+    mut server: Server,
+    work: impl FnOnce(&mut Server) + Send + 'static,
+) -> Server {
     let work = move || {
         work(&mut server);
         server

@@ -1,20 +1,28 @@
 //! Tests that run on every database.
 
+mod begin_text;
 mod by_sql;
 mod cancellation;
+mod detach;
 mod generic;
 mod guide;
 mod hygiene;
 mod isolation;
 mod lazy;
+mod load;
 mod migrations;
 mod money;
 mod nesting;
 mod opening;
 mod pinning;
 mod sandbox;
+mod settings;
+mod setup;
+mod sqlx_pool;
 mod statements;
 mod transactions;
+mod used;
+mod within;
 
 use std::time::Duration;
 

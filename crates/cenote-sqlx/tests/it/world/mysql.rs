@@ -94,6 +94,11 @@ pub(crate) fn sql(text: &str) -> sqlx::SqlStr {
     super::safe(text.to_owned())
 }
 
+/// Returns a statement that gives a setting of the session this value.
+pub(crate) fn setting(value: u32) -> String {
+    format!("SET max_sort_length = {value}")
+}
+
 /// Returns a statement that runs for this long.
 pub(crate) fn slow(seconds: u32) -> String {
     format!("SELECT CAST(SLEEP({seconds}) AS SIGNED)")
@@ -139,6 +144,10 @@ pub(crate) const BEGINS: &[&str] = &["BEGIN", "START TRANSACTION"];
 pub(crate) const LEVEL: Option<&str> = Some(
     "SELECT trx_isolation_level FROM information_schema.innodb_trx WHERE trx_mysql_thread_id = CONNECTION_ID()",
 );
+/// A query for the value of [`setting`].
+pub(crate) const SETTING: &str = "SELECT CAST(@@max_sort_length AS SIGNED)";
+/// A text that begins a transaction in a way that options cannot say.
+pub(crate) const SPECIAL: &str = "START TRANSACTION WITH CONSISTENT SNAPSHOT";
 /// Statements that begin and end nothing, comments before statements, and a query that reads 1 in a
 /// transaction.
 pub(crate) const TEXTS: &[&str] = &[

@@ -71,6 +71,11 @@ pub(crate) fn sql(text: &str) -> sqlx::SqlStr {
     super::safe(super::numbered(text))
 }
 
+/// Returns a statement that gives a setting of the session this value.
+pub(crate) fn setting(value: u32) -> String {
+    format!("SET statement_timeout = {value}")
+}
+
 /// Returns a statement that runs for this long.
 pub(crate) fn slow(seconds: u32) -> String {
     format!("SELECT pg_sleep({seconds})")
@@ -126,6 +131,11 @@ pub(crate) const TEXTS: &[&str] = &[
 pub(crate) const COMMENTS: &[&str] = &["/* it's /* ; BEGIN */ ; COMMIT */ ", "-- it's; BEGIN\n"];
 pub(crate) const OPEN: &str =
     "SELECT (transaction_timestamp() <> statement_timestamp())::int::bigint";
+/// A query for the value of [`setting`].
+pub(crate) const SETTING: &str =
+    "SELECT setting::bigint FROM pg_settings WHERE name = 'statement_timeout'";
+/// A text that begins a transaction in a way that options cannot say.
+pub(crate) const SPECIAL: &str = "BEGIN ISOLATION LEVEL SERIALIZABLE, READ ONLY, DEFERRABLE";
 /// A query whose function writes.
 pub(crate) const WRITING_READ: &str = "SELECT pg_notify('{}', 'a')";
 /// A mark that every server accepts.

@@ -71,6 +71,10 @@ pub(crate) const TRANSACTIONAL: bool = true;
 /// Whether migrators at the same time wait for each other.
 pub(crate) const MIGRATION_LOCK: bool = false;
 /// Statements that begin a transaction, and a query for the isolation level of the current one.
+/// A query for the value of [`setting`].
+pub(crate) const SETTING: &str = "PRAGMA cache_size";
+/// A text that begins a transaction in a way that options cannot say.
+pub(crate) const SPECIAL: &str = "BEGIN EXCLUSIVE";
 pub(crate) const BEGINS: &[&str] = &["BEGIN", "BEGIN IMMEDIATE"];
 pub(crate) const LEVEL: Option<&str> = None;
 pub(crate) const USUAL_LEVEL: &str = "SERIALIZABLE";
@@ -112,4 +116,9 @@ pub(crate) async fn number(db: &Db, sql: &'static str) -> i64 {
 /// Runs statements that succeed.
 pub(crate) async fn run(db: &Db, sql: &'static str) {
     sqlx::raw_sql(sql).execute(db).await.unwrap();
+}
+
+/// Returns a statement that gives a setting of the session this value.
+pub(crate) fn setting(value: u32) -> String {
+    format!("PRAGMA cache_size = {value}")
 }
