@@ -18,9 +18,18 @@ pub(crate) struct Estimate {
 }
 
 impl Estimate {
+    /// The queue of the pool itself. Its annex has a queue of its own.
     pub(crate) fn of<M: Manager + 'static>(pool: &Pool<M>) -> Self {
         let pool = pool.clone();
-        Self::by(move || Some(pool.status()))
+        Self::by(move || {
+            let mut status = pool.status();
+            if let Some(annex) = pool.annex() {
+                let annex = annex.status();
+                status.waiting = status.waiting.saturating_sub(annex.waiting);
+                status.released = status.released.saturating_sub(annex.released);
+            }
+            Some(status)
+        })
     }
 
     fn by(look: impl Fn() -> Option<Status> + Send + Sync + 'static) -> Self {

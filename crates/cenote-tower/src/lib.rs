@@ -10,6 +10,8 @@ mod estimate;
 mod health;
 #[cfg(feature = "axum")]
 mod leased;
+#[cfg(feature = "tracing")]
+mod log;
 mod problem;
 mod problem_layer;
 mod retry_after;

@@ -21,6 +21,8 @@ use crate::asked::Asked;
 #[cfg(feature = "sqlx")]
 use crate::convert::causes;
 use crate::estimate::{Estimate, Estimates};
+#[cfg(feature = "tracing")]
+use crate::log::Log;
 use crate::problem::Problem;
 use crate::retry_after::{RETRY_AFTER_DEFAULT, RetryAfter};
 use crate::service_error::ServiceError;
@@ -33,8 +35,10 @@ use crate::text::AnswerBody;
 /// the feature `sqlx` it also sees the empty responses of `#[transactional]` functions whose
 /// transaction failed, and gives them a body. All other errors and responses pass unchanged.
 ///
-/// Reports go to the function, not to a logging crate, so that the program decides where they go.
-/// Without the function they are lost.
+/// It writes a line for each of these problems by the facade `tracing` (feature `tracing`, on by
+/// default): a warning for a 503, an error for the others, with the method and the route of the
+/// request. In a storm it writes at most ten lines per second, and the next line says how many are
+/// missing.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -63,6 +67,8 @@ pub struct ProblemLayer {
     retry_after: Duration,
     known: Vec<Recognise>,
     on_problem: Option<Arc<OnProblem>>,
+    #[cfg(feature = "tracing")]
+    log: Option<Arc<Log>>,
     estimates: Estimates,
     #[cfg(feature = "sqlx")]
     sqlx_errors: Option<Arc<SqlxErrors>>,
@@ -86,6 +92,8 @@ impl ProblemLayer {
                 Problem::of::<io::Error>,
             ],
             on_problem: None,
+            #[cfg(feature = "tracing")]
+            log: Some(Arc::new(Log::new())),
             estimates: Estimates::default(),
             #[cfg(feature = "sqlx")]
             sqlx_errors: None,
@@ -103,7 +111,9 @@ impl ProblemLayer {
     /// Measures the line of `pool` from the first request on. Other pools are measured from their
     /// first error on.
     pub fn pool<M: Manager + 'static>(self, pool: &Pool<M>) -> Self {
-        self.estimates.add(pool.name(), Estimate::of(pool));
+        for part in [Some(pool), pool.annex()].into_iter().flatten() {
+            self.estimates.add(part.name(), Estimate::of(part));
+        }
         self
     }
 
@@ -177,6 +187,13 @@ impl ProblemLayer {
         self
     }
 
+    /// Writes no lines by itself. [`on_problem`](ProblemLayer::on_problem) has all reports.
+    #[cfg(feature = "tracing")]
+    pub fn without_log(mut self) -> Self {
+        self.log = None;
+        self
+    }
+
     fn recognise(&self, error: &(dyn Error + 'static)) -> Option<Problem> {
         let own = error.downcast_ref::<Problem>().cloned();
         let own = own.map(|problem| self.judged(&problem).unwrap_or(problem));
@@ -223,13 +240,21 @@ impl ProblemLayer {
             let after = RetryAfter::About(after).header(after);
             after.map(|after| response.headers_mut().insert(RETRY_AFTER, after));
         }
-        if let Some(call) = &self.on_problem {
-            if problem.status().is_server_error() {
-                call(&problem.with_request(asked.clone()));
-            }
+        if problem.status().is_server_error() {
+            self.report(&problem.with_request(asked.clone()));
         }
         // So that an outer layer of this kind does not report it again.
         response.extensions_mut().remove::<Problem>();
+    }
+
+    fn report(&self, problem: &Problem) {
+        #[cfg(feature = "tracing")]
+        if let Some(log) = &self.log {
+            log.write(problem);
+        }
+        if let Some(call) = &self.on_problem {
+            call(problem);
+        }
     }
 
     /// Returns the problem that the program makes of the same error, if it makes one.

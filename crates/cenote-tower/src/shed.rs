@@ -8,7 +8,7 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use cenote::{Manager, Pool};
-use http::{HeaderMap, Request, Response, StatusCode};
+use http::{HeaderMap, Method, Request, Response, StatusCode};
 use pin_project_lite::pin_project;
 use tower_layer::Layer;
 use tower_service::Service;
@@ -26,8 +26,11 @@ use crate::text::AnswerBody;
 /// can be wrong: a request that is let in may still get a 503 from the pool.
 ///
 /// The layer does not know which requests need the pool, so put it around the routes that do.
-/// `max_waiters` of the pool is simpler: it limits the number of waiters. On SQLite, writers have a
-/// queue of their own, which this layer does not see.
+/// `max_waiters` of the pool is simpler: it limits the number of waiters.
+///
+/// On SQLite, writers have a queue of their own, which is the [annex](cenote::Builder::annex) of
+/// the pool. A request may wait there, unless its method is one that only reads (`GET`, `HEAD`,
+/// `OPTIONS`). The longer of the two waits counts.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -53,6 +56,10 @@ use crate::text::AnswerBody;
 #[derive(Clone)]
 pub struct ShedLayer {
     estimate: Arc<Estimate>,
+    /// The queue of the annex, if the pool has one.
+    annex: Option<Arc<Estimate>>,
+    /// Whether every request may wait for the annex.
+    all_write: bool,
     patience: Duration,
     patience_of: Option<Arc<PatienceOf>>,
 }
@@ -64,9 +71,17 @@ impl ShedLayer {
     pub fn new<M: Manager + 'static>(pool: &Pool<M>, patience: Duration) -> Self {
         Self {
             estimate: Arc::new(Estimate::of(pool)),
+            annex: pool.annex().map(|annex| Arc::new(Estimate::of(annex))),
+            all_write: false,
             patience,
             patience_of: None,
         }
+    }
+
+    #[cfg(feature = "sqlx")]
+    pub(crate) fn all_write(mut self, all_write: bool) -> Self {
+        self.all_write = all_write;
+        self
     }
 
     #[cfg(feature = "sqlx")]
@@ -86,10 +101,18 @@ impl ShedLayer {
     }
 
     /// Returns the problem of a request that is refused.
-    fn refuse(&self, headers: &HeaderMap) -> Option<Problem> {
+    fn refuse(&self, method: &Method, headers: &HeaderMap) -> Option<Problem> {
         let asked = self.patience_of.as_ref().and_then(|ask| ask(headers));
         let patience = asked.unwrap_or(self.patience);
-        let wait = self.estimate.wait(now());
+        let now = now();
+        let mut wait = self.estimate.wait(now);
+        if let Some(annex) = &self.annex {
+            // The pace is measured at every request.
+            let for_annex = annex.wait(now);
+            if self.all_write || !method.is_safe() {
+                wait = wait.max(for_annex);
+            }
+        }
         (wait > patience).then(|| {
             let report = format!(
                 "refused: the wait for the pool is about {wait:.1?}, and the request can wait {patience:.1?}"
@@ -138,7 +161,7 @@ where
     }
 
     fn call(&mut self, request: Request<R>) -> Self::Future {
-        let refused = self.layer.refuse(request.headers());
+        let refused = self.layer.refuse(request.method(), request.headers());
         ShedFuture {
             served: refused.is_none().then(|| self.inner.call(request)),
             refused,

@@ -112,7 +112,8 @@ impl<DB: Dialect> Stack<DB> {
         self,
         routes: axum::Router<S>,
     ) -> axum::Router<S> {
-        let layers = (self.problems, self.shed, self.scope, self.transaction);
+        let shed = self.shed.all_write(self.transaction.always_writes());
+        let layers = (self.problems, shed, self.scope, self.transaction);
         routes.layer(layers)
     }
 
@@ -132,8 +133,9 @@ impl<DB: Dialect> Stack<DB> {
     /// # Ok(()) }
     /// ```
     pub fn wrap_service<S>(self, service: S) -> StackService<S, DB> {
+        let shed = self.shed.all_write(self.transaction.always_writes());
         let service = self.scope.layer(self.transaction.layer(service));
-        self.problems.layer(self.shed.layer(service))
+        self.problems.layer(shed.layer(service))
     }
 }
 

@@ -124,6 +124,11 @@ impl<DB: Dialect> TransactionalLayer<DB> {
         self
     }
 
+    /// Returns whether the transaction of every request may write.
+    pub(crate) fn always_writes(&self) -> bool {
+        !self.on_demand && !self.options.is_read_only()
+    }
+
     /// Lets statements run by themselves after the end of the transaction, in a task that got the
     /// scope of the request and outlives it. They are committed at once. Without this they fail
     /// with an error that tells so.

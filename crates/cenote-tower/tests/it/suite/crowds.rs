@@ -95,7 +95,9 @@ async fn two_thousand_requests_in_flight_are_served_by_ten_connections() {
     }
 
     let status = rig.db.pool().status();
-    assert!(status.opened <= 10 && status.timed_out == 0, "{status:?}");
+    // The writer of SQLite has a connection of its own.
+    let most = 10 + u64::from(rig.db.pool().annex().is_some());
+    assert!(status.opened <= most && status.timed_out == 0, "{status:?}");
     rig.until_whole().await;
 }
 

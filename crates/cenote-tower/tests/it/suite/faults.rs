@@ -103,7 +103,9 @@ async fn a_request_that_is_cut_off_gives_back_what_its_scope_held() {
     let before = at_gate();
     let client = server.send("/").await;
     rig.until_at_gate(before + 1).await;
-    assert_eq!(rig.db.pool().status().in_use, 1);
+    // On SQLite the transaction of a text holds the right to write, which is a lease of the writer.
+    let writer = usize::from(rig.db.pool().annex().is_some());
+    assert_eq!(rig.db.pool().status().in_use, 1 + writer);
     drop(client);
     rig.until_whole().await;
     assert_eq!(rig.rows().await, 0);

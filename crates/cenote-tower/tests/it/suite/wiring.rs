@@ -145,7 +145,6 @@ async fn a_request_can_keep_one_connection_for_its_whole_life() {
 async fn the_stack_sheds_before_it_waits_and_reports_what_it_sheds() {
     let rig = Rig::with("stack_sheds", |builder| builder.max_size(1)).await;
     let (tell, told) = std::sync::mpsc::channel();
-    // SQLite's writers, and so its transactions, have a queue of their own.
     let stack = Stack::new(&rig.db)
         .transactions(|layer| layer.on_demand())
         .shed(Duration::from_millis(100))
