@@ -10,6 +10,7 @@ mod gate;
 mod manifest;
 mod model;
 mod mutants;
+mod screenshots;
 mod servers;
 mod sim;
 mod soak;
@@ -41,6 +42,7 @@ commands:
                                 measure cenote beside its peers; the guard only counts its
                                 instructions
   cargo xtask floors [--write]  build with the oldest dependencies; with --write, find them again
+  cargo xtask screenshots       take pictures of the live page for its README
   cargo xtask tidy              look for broken absences and stale claims";
 
 fn main() -> ExitCode {
@@ -66,6 +68,7 @@ fn main() -> ExitCode {
         ["model"] => model::run(),
         ["model", "--long"] => model::run_long(),
         ["mutants", args @ ..] => mutants::run(args),
+        ["screenshots"] => screenshots::run(),
         ["tidy"] => tidy::run(),
         unknown => {
             eprintln!("xtask: unknown command `{}`\n{COMMANDS}", unknown.join(" "));
