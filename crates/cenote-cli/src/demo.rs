@@ -1,5 +1,5 @@
-//! The demo: many tasks on few SQLite connections for some seconds. It then checks that no write
-//! was lost or done twice.
+//! The demo: many tasks on few SQLite connections for some seconds, with a live page. It then
+//! checks that no write was lost or done twice.
 
 use std::error::Error;
 use std::io::{self, Write};
@@ -10,6 +10,7 @@ use tokio::task::JoinSet;
 
 use crate::DemoArgs;
 use crate::load::{self, Tally, now};
+use crate::page::Page;
 use crate::progress::Progress;
 use crate::report::Summary;
 use crate::sqlite::SqliteManager;
@@ -30,6 +31,7 @@ pub(crate) async fn run(args: &DemoArgs) -> Result<(), Failure> {
         .max_size(args.size.try_into()?)
         .build()?;
     load::seed(&pool).await?;
+    let page = Page::start().await?;
 
     let started = now();
     let tally = put_under_load(&pool, args).await?;
@@ -38,6 +40,7 @@ pub(crate) async fn run(args: &DemoArgs) -> Result<(), Failure> {
     let books = load::read_books(&pool).await?;
     let before_close = pool.status();
     let leftover = pool.close_within(CLOSE_LIMIT).await;
+    drop(page);
     let summary = Summary {
         tasks: args.tasks,
         took,

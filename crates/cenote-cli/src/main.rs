@@ -2,6 +2,7 @@
 
 mod demo;
 mod load;
+mod page;
 mod progress;
 mod report;
 mod sqlite;
@@ -25,7 +26,8 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Run many tasks on few SQLite connections, then print counts and waiting times (the default)
+    /// Run many tasks on few SQLite connections with a live page, then print counts and waiting
+    /// times (the default)
     Demo(DemoArgs),
 }
 

@@ -1,6 +1,9 @@
-//! The program as a user sees it: its output, its exit code, and that it leaves no file behind.
+//! The program as a user sees it: its output, its live page, its exit code, and that it leaves no
+//! file behind.
 
-use std::process::{Command, Output};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::process::{Command, Output, Stdio};
 
 use tempfile::tempdir;
 
@@ -124,4 +127,31 @@ fn help_names_the_demo() {
 
     assert!(output.status.success());
     assert!(text(&output.stdout).contains("demo"));
+}
+
+#[test]
+fn the_live_page_shows_the_pool_of_the_demo() {
+    let mut program = Command::new(env!("CARGO_BIN_EXE_cenote"));
+    program.args(["--seconds", "3", "--tasks", "4", "--size", "2"]);
+    program.stdout(Stdio::null()).stderr(Stdio::piped());
+    let mut program = program.spawn().unwrap();
+    let mut said = BufReader::new(program.stderr.take().unwrap());
+    let mut line = String::new();
+    said.read_line(&mut line).unwrap();
+    let (_, address) = line.trim_end().split_once("http://").expect("its address");
+    let address = address.trim_end_matches('/');
+
+    let mut page = TcpStream::connect(address).unwrap();
+    let request =
+        format!("GET /api/pools HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\r\n");
+    page.write_all(request.as_bytes()).unwrap();
+    let mut response = String::new();
+    page.read_to_string(&mut response).unwrap();
+
+    assert!(response.starts_with("HTTP/1.1 200 OK"), "{response}");
+    assert!(response.contains("\"name\":\"demo\""), "{response}");
+    // The program would stop at a full pipe.
+    std::io::copy(&mut said, &mut std::io::sink()).unwrap();
+    assert!(program.wait().unwrap().success());
+    assert!(TcpStream::connect(address).is_err(), "the server has ended");
 }
