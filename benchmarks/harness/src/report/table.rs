@@ -12,8 +12,8 @@ const BESIDE: &[&str] = &["deadpool", "floor: Mutex<VecDeque>", "floor: ArrayQue
 /// The pools that the others are compared with on real databases.
 const BESIDE_SQL: &[&str] = &["sqlx", "deadpool"];
 
-/// This figure is compared as well as the first one of a table.
-const COMPARED_TOO: &str = "p99 µs";
+/// On real databases these figures are compared as well as the first one of a table.
+const COMPARED_TOO: [&str; 3] = ["p99 µs", "read p99 µs", "write p99 µs"];
 
 /// Counts whose ratios say nothing.
 const NO_RATIO: [&str; 2] = ["lost slots", "attempt"];
@@ -101,10 +101,14 @@ fn ratios<'a>(lines: &[Line], names: &[&'a str], sql: bool) -> Vec<Ratio<'a>> {
     let there = |pool: &&&'static str| lines.iter().any(|line| line.pool == **pool);
     let beside: Vec<&'static str> = beside.iter().filter(there).copied().collect();
     let first = names.first().filter(|name| !NO_RATIO.contains(name));
-    let other = names.iter().skip(1).filter(|&&name| name == COMPARED_TOO);
+    let other = names.iter().filter(|name| COMPARED_TOO.contains(name));
     let mut ratios = Vec::new();
     for (index, &figure) in first.into_iter().chain(other).enumerate() {
-        let which = if index == 0 { "" } else { "p99 " };
+        let which = if index == 0 {
+            ""
+        } else {
+            figure.trim_end_matches("µs")
+        };
         ratios.extend(beside.iter().map(|&pool| Ratio {
             heading: format!("{which}× {}", pool.trim_start_matches("floor: ")),
             figure,

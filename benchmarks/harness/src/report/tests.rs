@@ -79,6 +79,34 @@ fn parts_that_differ_in_tasks_share_a_table_and_are_compared_within_their_part()
 }
 
 #[test]
+fn reads_and_writes_are_compared_each_with_their_own() {
+    let line = |pool, read, write| Line {
+        scenario: "S13",
+        runtime: "SQLite, mix, 8 tasks",
+        pool,
+        outcome: Ok(vec![
+            ("kops/s", 1.0),
+            ("read p99 µs", read),
+            ("write p99 µs", write),
+        ]),
+    };
+
+    let text = tables(
+        &ALL[0],
+        &[line("cenote", 10.0, 50.0), line("sqlx", 40.0, 40.0)],
+    );
+
+    assert!(
+        text.contains("| read p99 × sqlx | write p99 × sqlx |"),
+        "{text}"
+    );
+    assert!(
+        text.contains("|            0.25 |             1.25 |"),
+        "{text}"
+    );
+}
+
+#[test]
 fn the_summary_has_only_columns_that_were_measured() {
     let text = summary(&[line("cenote", 50.0), hangs("qp")]);
 

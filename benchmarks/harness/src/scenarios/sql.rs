@@ -6,56 +6,54 @@ mod tests;
 use crate::bounded::Trouble;
 use crate::contender::Contender;
 use crate::effort::Effort;
+use crate::peer::Kind;
 use crate::results::{Figure, Line};
 use crate::rounds::{combined, in_turns};
 use crate::scenarios::LIMIT;
-use crate::sql::{Database, Entry, Home, Load, Work};
+use crate::sql::{Database, Entry, FLOORS, Home, Load, Work};
 use crate::stats::{maximum, median, minimum};
 
 /// The work, the number of tasks, and the name of the part.
 type Part = (Work, usize, &'static str);
 
-/// Makes a part for each number of tasks.
+/// Makes a part of each work for each number of tasks.
 macro_rules! parts {
-    ($database:literal) => {
-        [
-            (Work::One, 1, concat!($database, ", `SELECT 1`, 1 task")),
-            (Work::One, 8, concat!($database, ", `SELECT 1`, 8 tasks")),
-            (Work::One, 64, concat!($database, ", `SELECT 1`, 64 tasks")),
-            (
-                Work::One,
-                512,
-                concat!($database, ", `SELECT 1`, 512 tasks"),
-            ),
-            (Work::Mix, 1, concat!($database, ", mix, 1 task")),
-            (Work::Mix, 8, concat!($database, ", mix, 8 tasks")),
-            (Work::Mix, 64, concat!($database, ", mix, 64 tasks")),
-            (Work::Mix, 512, concat!($database, ", mix, 512 tasks")),
+    ($database:literal, $($tasks:literal $word:literal),+) => {
+        &[
+            $((Work::One, $tasks, concat!($database, ", `SELECT 1`, ", $tasks, " ", $word)),)+
+            $((Work::Mix, $tasks, concat!($database, ", mix, ", $tasks, " ", $word)),)+
         ]
     };
 }
 
-const PARTS: [(Database, [Part; 8]); 2] = [
-    (Database::Postgres, parts!("PostgreSQL")),
-    (Database::Sqlite, parts!("SQLite")),
+const PARTS: [(Database, &[Part]); 2] = [
+    (
+        Database::Postgres,
+        parts!("PostgreSQL", 1 "task", 8 "tasks", 64 "tasks", 512 "tasks"),
+    ),
+    (
+        Database::Sqlite,
+        parts!("SQLite", 1 "task", 8 "tasks", 64 "tasks", 256 "tasks", 512 "tasks"),
+    ),
 ];
 
 /// Measures all parts, with the pools that support the database. If a database is missing, each
 /// line says so and the run goes on.
 pub(super) fn lines(scenario: &'static str, all: &[Contender], effort: Effort) -> Vec<Line> {
+    let floors = floors(all);
     let mut lines = Vec::new();
     for (database, parts) in PARTS {
-        let contenders: Vec<Contender> = all
-            .iter()
-            .copied()
-            .filter(|contender| entry(contender, database).is_some())
-            .collect();
-        if contenders.is_empty() {
-            continue;
-        }
-        let home = Home::make(database);
-        for part in parts {
-            let outcomes = match &home {
+        let mut home = None;
+        for part in parts.iter().copied() {
+            // More tasks would wait for each other.
+            let floors = floors.iter().filter(|_| part.1 == 1);
+            let contenders = all.iter().chain(floors).copied();
+            let contenders = contenders.filter(|contender| entry(contender, database).is_some());
+            let contenders: Vec<Contender> = contenders.collect();
+            if contenders.is_empty() {
+                continue;
+            }
+            let outcomes = match home.get_or_insert_with(|| Home::make(database)) {
                 Ok(home) => play((scenario, part), database, home, &contenders, effort),
                 Err(error) => vec![Err(Trouble::Fails(error.clone())); contenders.len()],
             };
@@ -68,6 +66,13 @@ pub(super) fn lines(scenario: &'static str, all: &[Contender], effort: Effort) -
         }
     }
     lines
+}
+
+/// Returns connections without a pool, if floors were asked for.
+fn floors(all: &[Contender]) -> Vec<Contender> {
+    let asked = all.iter().find(|contender| contender.kind == Kind::Floor);
+    let floor = |like: &Contender| FLOORS.map(|(name, sql)| Contender { name, sql, ..*like });
+    asked.into_iter().flat_map(floor).collect()
 }
 
 fn entry(contender: &Contender, database: Database) -> Option<&'static Entry> {

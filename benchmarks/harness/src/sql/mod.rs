@@ -1,5 +1,6 @@
 //! The trait of a pool of database connections for S13, and the work of its tasks.
 
+mod floors;
 mod home;
 mod peers;
 mod round;
@@ -11,6 +12,7 @@ use std::time::Duration;
 
 use crate::results::Figure;
 
+pub use floors::FLOORS;
 pub use home::Home;
 pub use peers::{DEADPOOL, SQLX, sqlite_options};
 pub use round::round;

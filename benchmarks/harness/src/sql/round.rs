@@ -11,9 +11,6 @@ use crate::results::Figure;
 use crate::runtime::{self, together};
 use crate::stats::percentile;
 
-/// The figures of a round.
-const FIGURES: [&str; 5] = ["kops/s", "p50 µs", "p99 µs", "p99.9 µs", "cpu µs"];
-
 /// Plays a round on a new runtime and a new, warm pool.
 pub fn round<P: SqlPeer>(url: String, load: Load) -> Vec<Figure> {
     run(Box::pin(async move {
@@ -27,7 +24,7 @@ pub fn round<P: SqlPeer>(url: String, load: Load) -> Vec<Figure> {
         let seen = watch(&pool, load).await;
         let used = processor_time() - used;
         pool.close().await;
-        seen.figures(load.lasts, used)
+        seen.figures(load.work, load.lasts, used)
     }))
 }
 
@@ -49,9 +46,11 @@ fn run<T: Send + 'static>(work: runtime::Work<T>) -> T {
 struct Seen {
     /// Answers in time.
     answered: usize,
-    /// How long each answer took, including the wait for a connection. Late answers count too, so
-    /// that a starving task shows.
-    micros: Vec<f64>,
+    /// How long each answer to a read took, including the wait for a connection. Late answers count
+    /// too, so that a starving task shows.
+    reads: Vec<f64>,
+    /// The same for writes.
+    writes: Vec<f64>,
 }
 
 async fn watch<P: SqlPeer>(pool: &P, load: Load) -> Seen {
@@ -63,7 +62,8 @@ async fn watch<P: SqlPeer>(pool: &P, load: Load) -> Seen {
     let mut all = Seen::default();
     for seen in together(tasks.collect()).await {
         all.answered += seen.answered;
-        all.micros.extend(seen.micros);
+        all.reads.extend(seen.reads);
+        all.writes.extend(seen.writes);
     }
     all
 }
@@ -72,20 +72,21 @@ async fn ask<P: SqlPeer>(pool: P, work: Work, mut random: fastrand::Rng, end: In
     let mut seen = Seen::default();
     let mut asked = now();
     while asked < end {
+        let id = random.i32(1..=ROWS);
+        let writes = work == Work::Mix && random.u8(0..5) == 0;
         match work {
             Work::One => pool.one().await,
-            Work::Mix => {
-                let id = random.i32(1..=ROWS);
-                if random.u8(0..5) == 0 {
-                    pool.update(id).await;
-                } else {
-                    pool.read(id).await;
-                }
-            }
+            Work::Mix if writes => pool.update(id).await,
+            Work::Mix => pool.read(id).await,
         }
         let answered = now();
         seen.answered += usize::from(answered <= end);
-        seen.micros.push((answered - asked).as_secs_f64() * 1e6);
+        let kind = if writes {
+            &mut seen.writes
+        } else {
+            &mut seen.reads
+        };
+        kind.push((answered - asked).as_secs_f64() * 1e6);
         asked = answered;
     }
     seen
@@ -93,11 +94,24 @@ async fn ask<P: SqlPeer>(pool: P, work: Work, mut random: fastrand::Rng, end: In
 
 impl Seen {
     /// Divides the processor time among all answers. The server's processor time is not in it.
-    fn figures(&self, lasts: Duration, used: Duration) -> Vec<Figure> {
-        let took = |part| percentile(&self.micros, part).unwrap_or(f64::INFINITY);
-        let throughput = self.answered as f64 / lasts.as_secs_f64() / 1e3;
-        let each = used.as_secs_f64() * 1e6 / self.micros.len() as f64;
-        let values = [throughput, took(0.5), took(0.99), took(0.999), each];
-        FIGURES.into_iter().zip(values).collect()
+    fn figures(&self, work: Work, lasts: Duration, used: Duration) -> Vec<Figure> {
+        let took = |micros: &[f64], part| percentile(micros, part).unwrap_or(f64::INFINITY);
+        let answers = self.reads.len() + self.writes.len();
+        let mut figures = vec![("kops/s", self.answered as f64 / lasts.as_secs_f64() / 1e3)];
+        figures.extend(match work {
+            Work::One => vec![
+                ("p50 µs", took(&self.reads, 0.5)),
+                ("p99 µs", took(&self.reads, 0.99)),
+                ("p99.9 µs", took(&self.reads, 0.999)),
+            ],
+            Work::Mix => vec![
+                ("read p50 µs", took(&self.reads, 0.5)),
+                ("read p99 µs", took(&self.reads, 0.99)),
+                ("write p50 µs", took(&self.writes, 0.5)),
+                ("write p99 µs", took(&self.writes, 0.99)),
+            ],
+        });
+        figures.push(("cpu µs", used.as_secs_f64() * 1e6 / answers as f64));
+        figures
     }
 }

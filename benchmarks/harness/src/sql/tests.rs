@@ -5,7 +5,7 @@ use std::time::Duration;
 use sqlx::{Connection, PgConnection, SqliteConnection};
 use tokio::runtime::Builder;
 
-use super::{DEADPOOL, Database, Home, Load, ROWS, SQLX, Work};
+use super::{DEADPOOL, Database, FLOORS, Home, Load, ROWS, SQLX, Work};
 
 /// Returns a load with more tasks than connections, so that some tasks wait.
 fn a_moment_of(work: Work) -> Load {
@@ -24,17 +24,30 @@ fn wait_for<T>(work: impl Future<Output = T>) -> T {
 
 #[test]
 fn every_peer_answers_on_the_databases_it_knows() {
-    for (database, round) in SQLX.iter().chain(DEADPOOL) {
+    let floors = FLOORS.iter().flat_map(|(_, entries)| *entries);
+    for (database, round) in SQLX.iter().chain(DEADPOOL).chain(floors) {
         let home = Home::make(*database).unwrap();
         for work in [Work::One, Work::Mix] {
             let figures = round(home.url().to_owned(), a_moment_of(work));
 
+            let names = figures.iter().map(|figure| figure.0).collect::<Vec<_>>();
             let values: Vec<f64> = figures.iter().map(|figure| figure.1).collect();
-            let [throughput, p50, p99, p999, processor] = values[..] else {
-                panic!("{figures:?}");
+            assert!(values.iter().all(|value| *value > 0.0), "{figures:?}");
+            let (expected, rising): (&[&str], &[&[usize]]) = match work {
+                Work::One => (&["p50 µs", "p99 µs", "p99.9 µs"], &[&[1, 2, 3]]),
+                Work::Mix => (
+                    &["read p50 µs", "read p99 µs", "write p50 µs", "write p99 µs"],
+                    &[&[1, 2], &[3, 4]],
+                ),
             };
-            assert!(throughput > 0.0 && processor > 0.0, "{figures:?}");
-            assert!(0.0 < p50 && p50 <= p99 && p99 <= p999, "{figures:?}");
+            assert_eq!(names[1..names.len() - 1], *expected);
+            assert_eq!((names[0], names[names.len() - 1]), ("kops/s", "cpu µs"));
+            for places in rising {
+                assert!(
+                    places.is_sorted_by_key(|place| values[*place]),
+                    "{figures:?}"
+                );
+            }
         }
     }
 }

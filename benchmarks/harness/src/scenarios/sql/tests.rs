@@ -17,7 +17,7 @@ fn figures_are_medians_and_the_spread_is_that_of_the_first() {
 
 #[test]
 fn each_part_says_how_many_tasks_it_has() {
-    for (_, tasks, name) in PARTS.iter().flat_map(|(_, parts)| parts) {
+    for (_, tasks, name) in PARTS.iter().flat_map(|(_, parts)| *parts) {
         let said = name.rsplit_once(", ").unwrap().1;
         let plural = if *tasks == 1 { "task" } else { "tasks" };
         assert_eq!(said, format!("{tasks} {plural}"));
