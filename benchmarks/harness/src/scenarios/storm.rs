@@ -11,7 +11,6 @@ use tokio::task::{JoinHandle, yield_now};
 use tokio::time::{sleep, timeout, timeout_at};
 
 use crate::backend::Backend;
-use crate::clock::now;
 use crate::peer::{Peer, Setup};
 use crate::results::Figure;
 use crate::runtime::{Runtime, Work, together};
@@ -20,8 +19,8 @@ const TASKS: u64 = 64;
 const TURNS: usize = 200;
 const SIZE: usize = 8;
 const CONNECT: Duration = Duration::from_millis(1);
-/// How many tasks never cancel.
-const PATIENT: usize = 8;
+/// How many tasks never cancel. They wait for each other even when the storm is over.
+const PATIENT: usize = 2 * SIZE;
 /// The time before the patient tasks come.
 const LULL: Duration = Duration::from_millis(5);
 /// The time for work that was cut off to end.
@@ -112,9 +111,9 @@ async fn wait<P: Peer>(pool: P) {
 
 async fn stuck(patient: Vec<JoinHandle<()>>) -> usize {
     let mut stuck = 0;
-    let end = now() + LOST;
+    let end = sleep(LOST).deadline();
     for mut task in patient {
-        if timeout_at(end.into(), &mut task).await.is_err() {
+        if timeout_at(end, &mut task).await.is_err() {
             stuck += 1;
             task.abort();
         }
