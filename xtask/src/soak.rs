@@ -6,7 +6,8 @@ use crate::command::{Cargo, Outcome};
 /// The arguments are those of the program: `--minutes N`. It shares its folder with the simulation,
 /// which is built in the same way.
 pub(crate) fn run(args: &[&str]) -> Outcome {
-    Cargo::new("run --quiet --release --target-dir target/sim -p cenote-testkit --bin soak --")
+    Cargo::new("run --quiet --release --target-dir target/sim -p cenote-testkit --features sound")
+        .with(&["--bin", "soak", "--"])
         .with(args)
         .variable("CARGO_PROFILE_RELEASE_DEBUG_ASSERTIONS", "true")
         .run()
