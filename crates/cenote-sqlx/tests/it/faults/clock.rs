@@ -1,30 +1,27 @@
-//! Time limits for a busy machine: code may be as late as a plain timer is.
+//! Time limits for a busy machine. How exact a deadline is, the tests of the pool show on a clock
+//! of their own.
 
 use std::future::Future;
 use std::time::Duration;
 
-use cenote_testkit::clock::{now, timed};
-use tokio::sync::oneshot;
+use cenote_testkit::clock::timed;
 use tokio::time::{sleep, timeout};
 
-/// How late an acquire may be.
-const SLACK: Duration = Duration::from_millis(50);
+/// How late code may be on a busy machine.
+const SLACK: Duration = Duration::from_secs(2);
 
-/// The interval of the plain timer.
+/// The time between two looks.
 const BEAT: Duration = Duration::from_millis(5);
 
 /// Longer than any event takes that happens at all.
 const NEVER: Duration = Duration::from_secs(30);
 
-/// Runs `work`, and asserts that it ends within the limit, the slack, and the delay of a plain
-/// timer at the same time.
+/// Runs `work`, and asserts that it ends within the limit and the slack.
 pub(super) async fn by<T>(limit: Duration, work: impl Future<Output = T>) -> T {
-    let metronome = Metronome::start();
     let (value, took) = timed(timeout(limit + NEVER, work)).await;
-    let late = metronome.stop().await;
     assert!(
-        took <= limit + SLACK + late,
-        "took {took:?} with a limit of {limit:?}, while a timer was {late:?} late"
+        took <= limit + SLACK,
+        "took {took:?} with a limit of {limit:?}"
     );
     value.expect("the work has ended")
 }
@@ -37,33 +34,4 @@ pub(super) async fn eventually(what: &str, mut holds: impl AsyncFnMut() -> bool)
         }
     });
     assert!(asked.await.is_ok(), "never: {what}");
-}
-
-/// Measures how late a plain timer is in the same runtime: the delay that the machine causes.
-struct Metronome {
-    over: oneshot::Sender<()>,
-    late: tokio::task::JoinHandle<Duration>,
-}
-
-impl Metronome {
-    fn start() -> Self {
-        let (over, mut told) = oneshot::channel();
-        let late = tokio::spawn(async move {
-            let mut late = Duration::ZERO;
-            // One more interval after the end, for a delay of the end itself.
-            while told.try_recv().is_err() {
-                let due = now() + BEAT;
-                sleep(BEAT).await;
-                late = late.max(now().saturating_duration_since(due));
-            }
-            late
-        });
-        Self { over, late }
-    }
-
-    async fn stop(self) -> Duration {
-        // The receiver lives until it gets the message.
-        let _ = self.over.send(());
-        self.late.await.unwrap()
-    }
 }
