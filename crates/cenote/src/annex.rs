@@ -24,9 +24,9 @@ impl<M: Manager + 'static> Builder<M> {
     /// `name` added. `max_size`, `min_size` and `min_idle` do not count its resources. A look at
     /// the pool shows the annex too: [`status`](Pool::status) adds its numbers,
     /// [`leases`](Pool::leases) its leases, and [`health`](Pool::health) is the worse of both.
-    /// [`close`](Pool::close), [`suspend`](Pool::suspend), [`invalidate`](Pool::invalidate) and
-    /// [`attach`](Pool::attach) reach both. In the [registry](crate::registry) each is listed by
-    /// itself.
+    /// [`close`](Pool::close), [`sever`](Pool::sever), [`suspend`](Pool::suspend),
+    /// [`invalidate`](Pool::invalidate) and [`attach`](Pool::attach) reach both. In the
+    /// [registry](crate::registry) each is listed by itself.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]

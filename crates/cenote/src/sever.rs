@@ -14,7 +14,7 @@ impl<M: Manager + 'static> Pool<M> {
     ///
     /// The pool never does this by itself. Call it when the time of
     /// [`close_within`](Pool::close_within) was not enough. It does nothing on an open pool, and
-    /// nothing for a manager without severers.
+    /// nothing for a manager without severers. It reaches the [annex](Pool::annex), too.
     ///
     /// ```
     /// # use std::io;
@@ -54,6 +54,6 @@ impl<M: Manager + 'static> Pool<M> {
     /// # Ok(()) }
     /// ```
     pub fn sever(&self) -> usize {
-        self.shared.sever()
+        self.sum(|part| part.shared.sever(), |pool, annex| pool + annex)
     }
 }

@@ -86,6 +86,19 @@ async fn only_leased_resources_of_a_closed_pool_are_cut_and_each_once() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn leased_resources_of_the_annex_are_cut_too() {
+    let numbers = Numbers::default();
+    let builder = Pool::builder(numbers.clone()).annex("writer", numbers.clone(), 1);
+    let pool = builder.build().unwrap();
+    let held = pool.annex().unwrap().acquire().await.unwrap();
+    assert_eq!(pool.close_within(SECOND).await.leases.len(), 1);
+
+    assert_eq!((pool.sever(), pool.sever()), (1, 0));
+
+    assert_eq!(*numbers.cut.lock().unwrap(), [*held]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_severer_is_gone_with_its_resource() {
     let numbers = Numbers::default();
     let pool = pool(&numbers);
