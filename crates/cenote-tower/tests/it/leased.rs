@@ -26,9 +26,7 @@ impl FromRef<App> for Pool<Rooms> {
 
 fn app() -> App {
     let rooms = Pool::from_fn(async || Ok::<_, io::Error>(String::new()));
-    let rooms = rooms
-        .max_size(1)
-        .acquire_timeout(Duration::from_millis(100));
+    let rooms = rooms.max_size(1).acquire_timeout(Duration::from_secs(2));
     App {
         rooms: rooms.build().unwrap(),
     }

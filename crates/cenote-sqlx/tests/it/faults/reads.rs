@@ -1,5 +1,7 @@
 //! Reads that are tried again, because their connection was dead.
 
+use std::time::Duration;
+
 use futures_util::TryStreamExt;
 use futures_util::future::join_all;
 
@@ -10,9 +12,16 @@ use super::{Trial, world};
 const SIZE: usize = 20;
 const REQUESTS: usize = 100;
 
+/// Twenty opens at the same time take a second on a busy machine.
+const PATIENT: Duration = Duration::from_secs(30);
+
 /// A trial whose idle connections were all killed.
 async fn killed(name: &str) -> Trial {
-    let trial = Trial::with(name, |builder| builder.max_size(SIZE).retry_reads(true)).await;
+    let trial = Trial::with(name, |builder| {
+        let builder = builder.acquire_timeout(PATIENT).open_timeout(PATIENT);
+        builder.max_size(SIZE).retry_reads(true)
+    })
+    .await;
     let victims: Vec<i64> = trial.all().await.iter().map(|(_, who)| *who).collect();
     assert_eq!(victims.len(), SIZE);
     kill(&trial, &victims).await;

@@ -222,9 +222,7 @@ async fn a_statement_that_waits_for_the_commit_is_not_committed_by_itself() {
 #[tokio::test]
 async fn a_statement_of_the_handle_is_reported_by_its_text_and_its_purpose() {
     let rig = Rig::with("reported", |builder| {
-        builder
-            .max_size(1)
-            .acquire_timeout(Duration::from_millis(300))
+        builder.max_size(1).acquire_timeout(Duration::from_secs(2))
     })
     .await;
     let scope = Scope::new().labelled("POST /orders");

@@ -168,7 +168,7 @@ async fn text_that_would_end_a_sandbox_is_refused_with_the_way_out() {
 async fn a_second_connection_is_an_error_that_names_the_way_out() {
     let rig = Rig::new("box_second").await;
     let url = world::url_at(&rig._home);
-    let url = crate::world::with_parameter(&url, "cenote.acquire_timeout=100ms");
+    let url = crate::world::with_parameter(&url, "cenote.acquire_timeout=2s");
     let db = Db::sandbox(url).await.unwrap();
 
     let held = db.begin().await.unwrap();
