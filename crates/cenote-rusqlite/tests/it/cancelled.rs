@@ -1,8 +1,10 @@
 //! Calls whose callers give up.
 
 use std::future::Future;
-use std::sync::mpsc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, mpsc};
 
+use cenote_rusqlite::rusqlite::hooks::{AuthContext, Authorization};
 use cenote_rusqlite::rusqlite::{self, Connection};
 use cenote_rusqlite::{Db, Lease};
 use cenote_testkit::conformance::cut;
@@ -64,6 +66,34 @@ async fn further_statements_of_the_closure_are_stopped() {
     })
     .await;
 
+    assert_eq!(rows(&db).await, 0, "the only reader is free again");
+}
+
+#[tokio::test]
+async fn a_statement_is_interrupted_also_under_handlers_of_the_user() {
+    let disk = Disk::new("cancelled-9");
+    let runs = Arc::new(AtomicBool::new(false));
+    let told = Arc::clone(&runs);
+    let init = move |conn: &mut Connection| {
+        let told = Arc::clone(&told);
+        let note = move || {
+            told.store(true, Ordering::SeqCst);
+            false
+        };
+        conn.authorizer(Some(|_: AuthContext<'_>| Authorization::Allow))?;
+        conn.progress_handler(100_000, Some(note)) // only the endless query has so many steps
+    };
+    let db = disk.builder().max_size(1).init(init).build().unwrap();
+    crate::create(&db).await;
+    let read = tokio::spawn({
+        let db = db.clone();
+        async move { db.read(|conn| for_ever(conn)).await.map(drop) }
+    });
+    eventually("it runs", || runs.load(Ordering::SeqCst)).await;
+
+    read.abort();
+
+    assert!(read.await.unwrap_err().is_cancelled());
     assert_eq!(rows(&db).await, 0, "the only reader is free again");
 }
 
