@@ -140,7 +140,9 @@ impl<'a> Open<'a> {
         let binding = self.pool.bind_at(UNKNOWN_SITE, None);
         let mut bound = self.scope.run(binding).await?;
         if bound.state.is_doomed() {
-            return Err(Error::lost("a transaction inside was dropped while it was in use"));
+            return Err(Error::lost(
+                "a transaction inside was dropped while it was in use",
+            ));
         }
         match commit {
             true => bound.commit(self.depth).await?,

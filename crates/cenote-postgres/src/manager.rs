@@ -148,7 +148,10 @@ impl Manager for Postgres {
 
 /// Asks for the number of the server's process, because the driver does not show it.
 async fn backend(session: &Session) -> Result<i32, Error> {
-    let answer = session.client.simple_query("SELECT pg_backend_pid()").await?;
+    let answer = session
+        .client
+        .simple_query("SELECT pg_backend_pid()")
+        .await?;
     let number = answer.iter().find_map(|message| match message {
         SimpleQueryMessage::Row(row) => row.get(0)?.parse().ok(),
         _ => None,

@@ -57,7 +57,14 @@ const HARMLESS: &[&str] = &[
 
 /// The verbs of transactions.
 const TRANSACTION: &[&str] = &[
-    "begin", "start", "commit", "end", "rollback", "abort", "savepoint", "release",
+    "begin",
+    "start",
+    "commit",
+    "end",
+    "rollback",
+    "abort",
+    "savepoint",
+    "release",
 ];
 
 /// `COMMIT AND CHAIN`, `ROLLBACK TO` and `COMMIT PREPARED` do not end the transaction.
@@ -70,10 +77,25 @@ const PREPARED: &[&str] = &["prepare", "execute", "deallocate", "discard"];
 /// a lock of the session or run the text of a query; an updatable view of the settings; and the
 /// schema of temporary tables.
 const CHANGING: &[&str] = &[
-    "set_config", "setseed", "pg_settings", "pg_advisory_lock", "pg_advisory_lock_shared",
-    "pg_try_advisory_lock", "pg_try_advisory_lock_shared", "pg_temp",
-    "query_to_xml", "query_to_xmlschema", "query_to_xml_and_xmlschema", "dblink", "dblink_connect",
-    "dblink_exec", "crosstab", "connectby", "xpath_table", "ts_stat", "ts_rewrite",
+    "set_config",
+    "setseed",
+    "pg_settings",
+    "pg_advisory_lock",
+    "pg_advisory_lock_shared",
+    "pg_try_advisory_lock",
+    "pg_try_advisory_lock_shared",
+    "pg_temp",
+    "query_to_xml",
+    "query_to_xmlschema",
+    "query_to_xml_and_xmlschema",
+    "dblink",
+    "dblink_connect",
+    "dblink_exec",
+    "crosstab",
+    "connectby",
+    "xpath_table",
+    "ts_stat",
+    "ts_rewrite",
     "pg_replication_origin_session_setup",
 ];
 

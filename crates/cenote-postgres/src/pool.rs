@@ -171,13 +171,12 @@ impl Pool {
         }
     }
 
-    pub(crate) async fn lease_at(
-        &self,
-        site: &'static Location<'static>,
-    ) -> Result<Lease, Error> {
+    pub(crate) async fn lease_at(&self, site: &'static Location<'static>) -> Result<Lease, Error> {
         let lease = self.pool.bind_at(site, None).await?;
         if lease.state.is_doomed() {
-            return Err(Error::lost("a transaction inside was dropped while it was in use"));
+            return Err(Error::lost(
+                "a transaction inside was dropped while it was in use",
+            ));
         }
         Ok(lease)
     }

@@ -137,7 +137,9 @@ impl Session {
     where
         T: ?Sized + ToStatement,
     {
-        run!(self, statement, |given| self.client.query_one(given, params))
+        run!(self, statement, |given| self
+            .client
+            .query_one(given, params))
     }
 
     /// Runs a statement that returns one row or none. More rows are an error.
@@ -149,7 +151,9 @@ impl Session {
     where
         T: ?Sized + ToStatement,
     {
-        run!(self, statement, |given| self.client.query_opt(given, params))
+        run!(self, statement, |given| self
+            .client
+            .query_opt(given, params))
     }
 
     /// Runs a statement, and returns the number of rows that it changed.
@@ -166,11 +170,7 @@ impl Session {
 
     /// Runs a statement, and returns its rows as a stream. If the stream is dropped early, the rest
     /// of the rows is skipped.
-    pub async fn query_raw<T, P, I>(
-        &self,
-        statement: &T,
-        params: I,
-    ) -> Result<RowStream<'_>, Error>
+    pub async fn query_raw<T, P, I>(&self, statement: &T, params: I) -> Result<RowStream<'_>, Error>
     where
         T: ?Sized + ToStatement,
         P: BorrowToSql,

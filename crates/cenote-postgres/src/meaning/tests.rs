@@ -52,7 +52,12 @@ fn statements_that_change_the_session_are_noticed() {
     ] {
         assert_eq!(dirt(sql), Dirt::STATE, "{sql}");
     }
-    for sql in ["prepare a as select 1", "execute a", "DISCARD ALL", "deallocate a"] {
+    for sql in [
+        "prepare a as select 1",
+        "execute a",
+        "DISCARD ALL",
+        "deallocate a",
+    ] {
         assert_eq!(dirt(sql), Dirt::STATE | Dirt::PREPARED, "{sql}");
     }
 }
@@ -89,6 +94,10 @@ fn a_batch_of_statements_is_not_trusted() {
         ("select 1; discard temp", Dirt::STATE | Dirt::PREPARED),
         (";begin;prepare a as select 1", Dirt::ANY),
     ] {
-        assert_eq!(Meaning::of_batch(sql), Meaning::of(dirt, Effect::Keeps), "{sql}");
+        assert_eq!(
+            Meaning::of_batch(sql),
+            Meaning::of(dirt, Effect::Keeps),
+            "{sql}"
+        );
     }
 }

@@ -33,7 +33,8 @@ impl Table {
     }
 
     async fn insert(&self, pool: &Pool) -> Result<u64, Error> {
-        pool.execute(&self.sql("insert into {} values (1)"), &[]).await
+        pool.execute(&self.sql("insert into {} values (1)"), &[])
+            .await
     }
 
     async fn rows(&self, pool: &Pool) -> i64 {
@@ -41,7 +42,9 @@ impl Table {
     }
 
     async fn end(self, pool: &Pool) {
-        pool.batch_execute(&self.sql("drop table {}")).await.unwrap();
+        pool.batch_execute(&self.sql("drop table {}"))
+            .await
+            .unwrap();
     }
 }
 
@@ -53,7 +56,9 @@ async fn statements_of_the_pool_are_part_of_the_transaction() {
     let committed = pool.transaction(async || {
         table.insert(&pool).await?;
         let lease = pool.acquire().await?;
-        lease.execute(&table.sql("insert into {} values (2)"), &[]).await?;
+        lease
+            .execute(&table.sql("insert into {} values (2)"), &[])
+            .await?;
         drop(lease);
         assert_eq!(table.rows(&pool).await, 2);
         assert_eq!(table.rows(&beside).await, 0, "nothing is committed yet");

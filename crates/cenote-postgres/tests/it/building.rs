@@ -25,11 +25,17 @@ fn settings_are_read_from_a_file() {
     let config: Config = toml::from_str(file).unwrap();
 
     assert_eq!(config.reset, Reset::Query(String::from("discard all")));
-    assert_eq!((config.cancel_on_server, config.statement_cache_capacity), (false, 7));
+    assert_eq!(
+        (config.cancel_on_server, config.statement_cache_capacity),
+        (false, 7)
+    );
     assert!(!format!("{config:?}").contains("secret-word"));
     let pool = Pool::from_config(config).build().unwrap();
     let config = pool.config();
-    assert_eq!((pool.name(), config.max_size, config.idle_timeout), ("shop", 3, None));
+    assert_eq!(
+        (pool.name(), config.max_size, config.idle_timeout),
+        ("shop", 3, None)
+    );
     assert_eq!(config.acquire_timeout, Some(Duration::from_millis(1500)));
     let unknown: Result<Config, _> = toml::from_str("urll = 'x'");
     assert!(unknown.is_err());
@@ -66,7 +72,9 @@ async fn a_password_is_in_no_text() {
 #[tokio::test]
 async fn the_drivers_options_and_asked_credentials_are_used() {
     let mut options: tokio_postgres::Config = url().parse().unwrap();
-    options.application_name("cenote_pg_options").user("nobody_at_all");
+    options
+        .application_name("cenote_pg_options")
+        .user("nobody_at_all");
     let pool = Pool::with_options(options)
         .credentials(async || Ok::<_, std::io::Error>(Credentials::new("postgres", "any")))
         .build()
@@ -74,6 +82,9 @@ async fn the_drivers_options_and_asked_credentials_are_used() {
 
     let lease = pool.acquire().await.unwrap();
 
-    assert_eq!(text(&lease, "show application_name").await, "cenote_pg_options");
+    assert_eq!(
+        text(&lease, "show application_name").await,
+        "cenote_pg_options"
+    );
     assert_eq!(text(&lease, "select current_user::text").await, "postgres");
 }

@@ -12,7 +12,9 @@ async fn refusal(pool: &Pool) -> Error {
 
 /// Returns the class that a breaker hears of.
 fn class_of_open(pool: &Pool, error: &Error) -> ErrorClass {
-    let Error::Pool(inner) = error else { panic!("{error:?}") };
+    let Error::Pool(inner) = error else {
+        panic!("{error:?}")
+    };
     let mut next: Option<&dyn std::error::Error> = std::error::Error::source(&**inner);
     while let Some(cause) = next {
         if let Some(cause) = cause.downcast_ref::<Error>() {
@@ -53,23 +55,39 @@ async fn a_client_that_the_server_does_not_know_is_denied() {
         assert!(!error.is_retryable());
         assert_eq!(class_of_open(&pool, &error), ErrorClass::Denied, "{error}");
     }
-    at("guest:right", "postgres").query("select 1", &[]).await.unwrap();
+    at("guest:right", "postgres")
+        .query("select 1", &[])
+        .await
+        .unwrap();
 }
 
 #[tokio::test]
 async fn a_server_that_is_away_or_full_is_worth_another_try() {
-    let away = Pool::from_url("postgres://postgres@127.0.0.1:1/postgres").build().unwrap();
+    let away = Pool::from_url("postgres://postgres@127.0.0.1:1/postgres")
+        .build()
+        .unwrap();
     let error = refusal(&away).await;
-    assert_eq!((error.class(), error.is_retryable()), (Class::Refused, true), "{error}");
+    assert_eq!(
+        (error.class(), error.is_retryable()),
+        (Class::Refused, true),
+        "{error}"
+    );
     assert_eq!(class_of_open(&away, &error), ErrorClass::Unreachable);
 
-    let settings = [("max_connections", "2"), ("superuser_reserved_connections", "0")];
+    let settings = [
+        ("max_connections", "2"),
+        ("superuser_reserved_connections", "0"),
+    ];
     let settings = [settings[0], settings[1], ("max_wal_senders", "0")];
     let server = cenote_servers::postgres::start_with(&settings).unwrap();
     let pool = builder_at(server.url(), 3).build().unwrap();
     let _held = (pool.acquire().await.unwrap(), pool.acquire().await.unwrap());
     let error = refusal(&pool).await;
-    assert_eq!((error.class(), error.is_retryable()), (Class::Refused, true), "{error}");
+    assert_eq!(
+        (error.class(), error.is_retryable()),
+        (Class::Refused, true),
+        "{error}"
+    );
     assert_eq!(class_of_open(&pool, &error), ErrorClass::Overloaded);
 }
 
@@ -96,7 +114,11 @@ async fn errors_of_statements_are_told_apart() {
     let mut first = pool.acquire().await.unwrap();
     let first = first.transaction().await.unwrap();
     first.execute("lock table t", &[]).await.unwrap();
-    assert_eq!(class("lock table t nowait").await, Class::Statement, "no transaction");
+    assert_eq!(
+        class("lock table t nowait").await,
+        Class::Statement,
+        "no transaction"
+    );
     let locked = pool.transaction(async || pool.query("lock table t nowait", &[]).await);
     assert_eq!(locked.await.unwrap_err().class(), Class::Conflict);
     let killed = class("select pg_terminate_backend(pg_backend_pid())").await;

@@ -62,7 +62,10 @@ async fn the_manager_conforms_with_dropped_statements() {
 
     let suite = suite(server.url(), "dropped").await.dirty(
         async |session: &mut Session| {
-            session.batch_execute("set lock_timeout = '7s'").await.unwrap();
+            session
+                .batch_execute("set lock_timeout = '7s'")
+                .await
+                .unwrap();
             let late = session.execute("select pg_sleep(0.2)", &[]);
             let late = tokio::time::timeout(std::time::Duration::from_millis(20), late);
             assert!(late.await.is_err());

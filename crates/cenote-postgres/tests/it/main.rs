@@ -69,6 +69,11 @@ async fn backend(lease: &Lease) -> i32 {
     row.unwrap().get(0)
 }
 
+/// Returns whether a transaction is open. The server accepts a savepoint only there.
+async fn is_open(lease: &Lease) -> bool {
+    lease.batch_execute("savepoint cenote_asks").await.is_ok()
+}
+
 /// Returns the text that a query returns.
 async fn text(lease: &Lease, sql: &str) -> String {
     lease.query_one(sql, &[]).await.unwrap().get(0)

@@ -21,9 +21,23 @@ async fn every_kind_of_statement_returns_its_rows() {
     let typed = lease.query_typed("select $1::text", &[(&"a", Type::TEXT)]);
     assert_eq!(typed.await.unwrap()[0].get::<_, &str>(0), "a");
     assert_eq!((one, none.is_none(), changed.unwrap()), (7, true, 4));
-    assert_eq!(lease.simple_query("select 1; select 2").await.unwrap().len(), 6);
+    assert_eq!(
+        lease
+            .simple_query("select 1; select 2")
+            .await
+            .unwrap()
+            .len(),
+        6
+    );
 
-    assert_eq!(number(&pool.clone(), "select 5::bigint").await, 5);
+    drop(lease);
+    assert_eq!(number(&pool, "select 5::bigint").await, 5);
+    assert!(
+        pool.query_opt("select 1 where false", &[])
+            .await
+            .unwrap()
+            .is_none()
+    );
 }
 
 #[tokio::test]
@@ -34,7 +48,10 @@ async fn a_cached_statement_is_prepared_once_per_connection() {
         let add = lease.prepare_cached("select 2 + $1").await.unwrap();
         let sum: i32 = lease.query_one(&add, &[&n]).await.unwrap().get(0);
         assert_eq!(sum, 2 + n);
-        let typed = lease.prepare_typed_cached("select 2 + $1", &[Type::INT8]).await.unwrap();
+        let typed = lease
+            .prepare_typed_cached("select 2 + $1", &[Type::INT8])
+            .await
+            .unwrap();
         assert_eq!(typed.params(), [Type::INT8]);
         assert_eq!(lease.cached_statements(), 2);
     }
@@ -135,7 +152,10 @@ async fn a_stream_returns_all_rows_and_leaves_the_session_clean() {
     let lease = pool.acquire().await.unwrap();
     let params: [i32; 1] = [1000];
 
-    let rows = lease.query_raw("select generate_series(1, $1)", params).await.unwrap();
+    let rows = lease
+        .query_raw("select generate_series(1, $1)", params)
+        .await
+        .unwrap();
     let rows: Vec<_> = rows.try_collect().await.unwrap();
 
     assert_eq!(rows.len(), 1000);
@@ -147,7 +167,10 @@ async fn a_stream_returns_all_rows_and_leaves_the_session_clean() {
 async fn data_is_copied_in_and_out() {
     let pool = pool(1);
     let lease = pool.acquire().await.unwrap();
-    lease.batch_execute("create temp table t (a int)").await.unwrap();
+    lease
+        .batch_execute("create temp table t (a int)")
+        .await
+        .unwrap();
 
     let mut sink = lease.copy_in("copy t from stdin").await.unwrap();
     sink.send(Bytes::from_static(b"1\n2\n")).await.unwrap();
@@ -168,7 +191,9 @@ async fn an_error_of_a_statement_keeps_its_connection() {
     for sql in ["selekt 1", "select 1 / 0", "select * from nowhere_at_all"] {
         assert!(pool.query(sql, &[]).await.is_err());
     }
-    let many = pool.query_one("select generate_series(1, 100000)", &[]).await;
+    let many = pool
+        .query_one("select generate_series(1, 100000)", &[])
+        .await;
     assert!(many.is_err());
 
     assert_eq!(backend(&pool.acquire().await.unwrap()).await, before);

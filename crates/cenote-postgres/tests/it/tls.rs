@@ -52,7 +52,9 @@ impl Certificate {
     /// Returns the settings of a client that trusts this certificate.
     fn trusted(&self) -> ClientConfig {
         let mut roots = RootCertStore::empty();
-        roots.add(CertificateDer::from_pem_file(self.file("crt")).unwrap()).unwrap();
+        roots
+            .add(CertificateDer::from_pem_file(self.file("crt")).unwrap())
+            .unwrap();
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         ClientConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
@@ -68,12 +70,22 @@ async fn start() -> (Server, Certificate) {
     let server = cenote_servers::postgres::start().unwrap();
     certificate.install(&server);
     let admin = Admin::at(server.url()).await;
-    admin.0.batch_execute("alter system set ssl = on").await.unwrap();
-    admin.0.batch_execute("select pg_reload_conf()").await.unwrap();
+    admin
+        .0
+        .batch_execute("alter system set ssl = on")
+        .await
+        .unwrap();
+    admin
+        .0
+        .batch_execute("select pg_reload_conf()")
+        .await
+        .unwrap();
     // A session shows the setting of the time when it began.
     eventually("TLS is on", async || {
         let admin = Admin::at(server.url()).await;
-        admin.count("select count(*) from pg_settings where name = 'ssl' and setting = 'on'").await
+        admin
+            .count("select count(*) from pg_settings where name = 'ssl' and setting = 'on'")
+            .await
             == 1
     })
     .await;
@@ -82,7 +94,10 @@ async fn start() -> (Server, Certificate) {
 
 fn pool(server: &Server, mode: &str, tls: Option<ClientConfig>) -> Pool {
     let builder = Pool::from_url(format!("{}?sslmode={mode}", server.url()));
-    let builder = builder.max_size(3).acquire_timeout(LIMIT).open_timeout(LIMIT);
+    let builder = builder
+        .max_size(3)
+        .acquire_timeout(LIMIT)
+        .open_timeout(LIMIT);
     match tls {
         Some(tls) => builder.rustls(tls).build().unwrap(),
         None => builder.build().unwrap(),
