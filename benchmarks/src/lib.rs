@@ -2,11 +2,14 @@
 //! results.
 
 #[cfg(feature = "peers")]
+mod postgres;
+#[cfg(feature = "peers")]
 mod sql;
 mod subject;
 #[cfg(test)]
 mod tests;
 
+#[cfg(not(feature = "peers"))]
 use std::iter;
 
 use cenote_benchmarks_harness::contender::Contender;
@@ -19,9 +22,11 @@ static PEERS: [Contender; 0] = [];
 /// Returns all contenders in the order of the tables.
 pub fn contenders() -> Vec<Contender> {
     let cenote = Contender::new::<subject::Cenote>();
+    #[cfg(not(feature = "peers"))]
+    let ours = iter::once(cenote);
     #[cfg(feature = "peers")]
-    let cenote = cenote.with_sql(sql::CENOTE);
-    iter::once(cenote).chain(PEERS.iter().copied()).collect()
+    let ours = [cenote.with_sql(sql::CENOTE), postgres::CONTENDER].into_iter();
+    ours.chain(PEERS.iter().copied()).collect()
 }
 
 /// Returns the contender of that name.

@@ -8,6 +8,7 @@ use std::process::ExitCode;
 use cenote_benchmarks::{contender, contenders};
 use cenote_benchmarks_harness::contender::Contender;
 use cenote_benchmarks_harness::effort::Effort;
+use cenote_benchmarks_harness::peer::Kind;
 use cenote_benchmarks_harness::processes;
 use cenote_benchmarks_harness::report::document::{self, Run};
 use cenote_benchmarks_harness::report::{machine, summary, table};
@@ -95,7 +96,9 @@ fn run(args: &Args) -> Result<(), String> {
 fn measure(run: &mut Run, scenarios: &[&Scenario], pools: &[Contender]) -> Result<(), String> {
     println!("{}, {}, load {}\n", run.date, run.machine, run.load[0]);
     for scenario in scenarios {
-        let lines = (scenario.run)(scenario.name, pools, run.effort)?;
+        let takes_part = |pool: &&Contender| pool.kind != Kind::Database || scenario.name == "S13";
+        let pools: Vec<Contender> = pools.iter().filter(takes_part).copied().collect();
+        let lines = (scenario.run)(scenario.name, &pools, run.effort)?;
         println!("{}", table::tables(scenario, &lines));
         run.lines.extend(lines);
     }

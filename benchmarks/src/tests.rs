@@ -39,9 +39,13 @@ fn cenote_keeps_a_connect_that_its_caller_gave_up() {
 #[cfg(feature = "peers")]
 #[test]
 fn cenote_answers_on_every_database() {
-    let cenote = contender("cenote").unwrap();
-    for database in [Database::Postgres, Database::Sqlite] {
-        let mut entries = cenote.sql.iter();
+    for (name, database) in [
+        ("cenote", Database::Postgres),
+        ("cenote", Database::Sqlite),
+        ("cenote-postgres", Database::Postgres),
+    ] {
+        let contender = contender(name).unwrap();
+        let mut entries = contender.sql.iter();
         let (_, round) = entries.find(|entry| entry.0 == database).unwrap();
         let home = Home::make(database).unwrap();
         let load = Load {
@@ -53,6 +57,6 @@ fn cenote_answers_on_every_database() {
 
         let figures = round(home.url().to_owned(), load);
 
-        assert!(figures[0].1 > 0.0, "{database:?}: {figures:?}");
+        assert!(figures[0].1 > 0.0, "{name}, {database:?}: {figures:?}");
     }
 }

@@ -50,6 +50,8 @@ pub enum Kind {
     WaitingFloor,
     /// No pool, and callers cannot wait, so it must never run dry.
     Floor,
+    /// A pool of database connections. It takes part in S13 only.
+    Database,
 }
 
 impl Kind {
