@@ -9,7 +9,7 @@ use cenote::status::UNKNOWN_SITE;
 
 use crate::error::Error;
 use crate::meaning::Dirt;
-use crate::pool::{Lease, Pool};
+use crate::pool::{DOOMED, Lease, Pool};
 use crate::state::State;
 use crate::transaction::TransactionOptions;
 
@@ -140,9 +140,7 @@ impl<'a> Open<'a> {
         let binding = self.pool.bind_at(UNKNOWN_SITE, None);
         let mut bound = self.scope.run(binding).await?;
         if bound.state.is_doomed() {
-            return Err(Error::lost(
-                "a transaction inside was dropped while it was in use",
-            ));
+            return Err(Error::lost(DOOMED));
         }
         match commit {
             true => bound.commit(self.depth).await?,

@@ -21,25 +21,41 @@ use crate::template::Template;
 /// Most dropped statements end by themselves in this time, so that no request is needed.
 const SOON: Duration = Duration::from_millis(10);
 
-/// Waits until the server has answered everything that was sent. A statement that takes longer than
-/// [`SOON`] is cancelled.
-pub(crate) async fn settle(session: &Session, template: &Template) -> Result<(), Error> {
-    let mut quiet = pin!(session.client.batch_execute(""));
-    if let Ok(answered) = timeout(SOON, &mut quiet).await {
-        return Ok(answered?);
-    }
-    let Some(backend) = session.backend else {
-        return Err(Error::lost(
-            "a statement was dropped, and cancelling is switched off",
-        ));
-    };
-    template.canceller.cancel(template, backend).await?;
-    match quiet.await {
-        // The request met the empty statement behind the dropped one.
-        Err(error) if error.code() == Some(&SqlState::QUERY_CANCELED) => {
-            Ok(session.client.batch_execute("").await?)
+impl Session {
+    /// Waits until the server has answered everything that was sent, if a statement was dropped. A
+    /// statement that takes longer than [`SOON`] is cancelled. No other future may use the session.
+    pub(crate) async fn settle(&self) -> Result<(), Error> {
+        if !self.state.is_interrupted() {
+            return Ok(());
         }
-        answered => Ok(answered?),
+        let mut quiet = pin!(self.client.batch_execute(""));
+        let answered = match timeout(SOON, &mut quiet).await {
+            Ok(answered) => answered,
+            Err(_) => {
+                self.cancel().await?;
+                quiet.await
+            }
+        };
+        match answered {
+            // The request met the empty statement behind the dropped one.
+            Err(error) if error.code() == Some(&SqlState::QUERY_CANCELED) => {
+                self.client.batch_execute("").await?;
+            }
+            answered => answered?,
+        }
+        self.state.settled();
+        Ok(())
+    }
+
+    async fn cancel(&self) -> Result<(), Error> {
+        let Some(backend) = self.backend else {
+            let why = "a statement was dropped, and cancelling is switched off";
+            return Err(Error::lost(why));
+        };
+        self.template
+            .canceller
+            .cancel(&self.template, backend)
+            .await
     }
 }
 

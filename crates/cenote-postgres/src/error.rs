@@ -202,6 +202,8 @@ pub fn classify(error: &tokio_postgres::Error) -> Class {
         _ if error.is_closed() => Class::Broken,
         Some(error) if text.starts_with("error connecting") => of_connect(error),
         _ if text.starts_with("authentication error") => Class::Denied,
+        // A value that does not fit into a message.
+        _ if text.starts_with("error encoding") => Class::Statement,
         _ if text.starts_with("invalid co") => match text.starts_with("invalid column") {
             true => Class::Statement,
             false => Class::Denied,

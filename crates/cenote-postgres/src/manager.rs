@@ -8,7 +8,6 @@ use cenote::error::ErrorClass;
 use cenote::{LeaseEnd, Manager, Severer};
 use tokio_postgres::SimpleQueryMessage;
 
-use crate::cancel::settle;
 use crate::error::{Class, Error};
 use crate::meaning::{Dirt, Meaning};
 use crate::session::Session;
@@ -41,7 +40,7 @@ impl Manager for Postgres {
     async fn open(&self) -> Result<Session, Error> {
         let template = &self.template;
         let (client, line) = template.connect().await?;
-        let mut session = Session::new(client, line, template.cache_capacity);
+        let mut session = Session::new(client, line, template);
         if template.cancel {
             session.backend = Some(backend(&session).await?);
         }
@@ -89,9 +88,7 @@ impl Manager for Postgres {
 
     async fn clean(&self, session: &mut Session) -> Result<(), Error> {
         let (client, state) = (&session.client, &session.state);
-        if state.is_interrupted() {
-            settle(session, &self.template).await?;
-        }
+        session.settle().await?;
         let dirt = state.dirt();
         if dirt.has(Dirt::TRANSACTION) {
             client.batch_execute("ROLLBACK").await?;

@@ -14,6 +14,10 @@ use crate::config::Config;
 use crate::error::Error;
 use crate::manager::Postgres;
 
+/// Why a transaction cannot go on.
+pub(crate) const DOOMED: &str =
+    "the connection broke, or a transaction inside was dropped while it was in use";
+
 /// A connection that is lent. It dereferences to its [`Session`](crate::Session), and goes back
 /// when it is dropped. `cenote::Lease::label(&lease, …)` and the other functions of a lease work,
 /// too.
@@ -171,13 +175,14 @@ impl Pool {
         }
     }
 
+    /// Lends a connection that is quiet.
     pub(crate) async fn lease_at(&self, site: &'static Location<'static>) -> Result<Lease, Error> {
         let lease = self.pool.bind_at(site, None).await?;
         if lease.state.is_doomed() {
-            return Err(Error::lost(
-                "a transaction inside was dropped while it was in use",
-            ));
+            return Err(Error::lost(DOOMED));
         }
+        // Only a lease of a transaction or a scope can have a statement under way.
+        lease.settle().await?;
         Ok(lease)
     }
 }

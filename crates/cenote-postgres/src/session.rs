@@ -18,6 +18,7 @@ use crate::meaning::{Dirt, Meaning};
 use crate::notifications::Notifications;
 use crate::state::State;
 use crate::statement::{Parts, Prepared, Statement, ToStatement};
+use crate::template::Template;
 use crate::tracked::{CopyInSink, CopyOutStream, RowStream, Tracked};
 
 /// A connection to PostgreSQL, which a [`Lease`](crate::Lease) dereferences to.
@@ -27,13 +28,14 @@ use crate::tracked::{CopyInSink, CopyOutStream, RowStream, Tracked};
 /// answers in between.
 ///
 /// A future may be dropped at any time. If the server still works on its statement when the session
-/// goes back to the pool, the statement is cancelled first. Before that, further statements of this
-/// session wait behind it.
+/// goes back to the pool, or when its transaction ends, the statement is cancelled first. Before
+/// that, further statements of this session wait behind it.
 pub struct Session {
     pub(crate) client: Client,
     pub(crate) line: Line,
     pub(crate) state: Arc<State>,
     pub(crate) cache: Cache,
+    pub(crate) template: Arc<Template>,
     /// The number of the server's process, if statements may be cancelled.
     pub(crate) backend: Option<i32>,
     /// How many transactions of this crate are open, one inside the other.
@@ -64,12 +66,13 @@ macro_rules! run {
 }
 
 impl Session {
-    pub(crate) fn new(client: Client, line: Line, capacity: usize) -> Self {
+    pub(crate) fn new(client: Client, line: Line, template: &Arc<Template>) -> Self {
         Self {
             client,
             line,
             state: Arc::default(),
-            cache: Cache::new(capacity),
+            cache: Cache::new(template.cache_capacity),
+            template: Arc::clone(template),
             backend: None,
             depth: 0,
         }

@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 
 use tokio_postgres::Error;
 
+use crate::error::classify;
 use crate::meaning::{Dirt, Effect, Meaning};
 
 /// The server may still work on a statement whose future was dropped.
@@ -54,6 +55,13 @@ impl State {
         self.bits() & (INTERRUPTED | FAILED) != 0
     }
 
+    /// Records that no statement is under way. Its transaction may have failed.
+    pub(crate) fn settled(&self) {
+        self.set(FAILED);
+        self.clear(INTERRUPTED);
+    }
+
+    /// Records that the session cannot be trusted any more, and must be closed.
     pub(crate) fn doom(&self) {
         self.set(DOOMED);
     }
@@ -102,7 +110,10 @@ impl Running<'_> {
             (None, Effect::Ends) => self.state.transaction_ended(),
             (Some(error), _) => {
                 self.state.set(FAILED);
-                if error.as_db_error().is_none() {
+                if classify(error).poisons() {
+                    // The connection's task may not know it yet.
+                    self.state.doom();
+                } else if error.as_db_error().is_none() {
                     return;
                 }
             }

@@ -116,6 +116,7 @@ impl Session {
     /// Begins a transaction or a savepoint, and returns its depth. A future that is dropped midway
     /// leaves the depth as if it had begun, and its caller abandons it.
     pub(crate) async fn begin(&mut self, options: TransactionOptions) -> Result<usize, Error> {
+        self.quiet().await;
         self.depth += 1;
         let depth = self.depth;
         let (sql, meaning) = match depth {
@@ -136,6 +137,7 @@ impl Session {
 
     /// Commits the transaction at `depth`. If that fails, the transaction is rolled back.
     pub(crate) async fn commit(&mut self, depth: usize) -> Result<(), Error> {
+        self.quiet().await;
         if self.state.is_doubtful() {
             // The server takes `COMMIT` in a failed transaction as `ROLLBACK`, without an error.
             let probe = self.client.batch_execute("SELECT 1");
@@ -164,12 +166,18 @@ impl Session {
 
     /// Rolls the transaction at `depth` back.
     pub(crate) async fn roll_back(&mut self, depth: usize) -> Result<(), Error> {
+        self.quiet().await;
         let (sql, meaning) = undo(depth);
         let ended = self.run(meaning, self.client.batch_execute(&sql)).await;
         if ended.is_ok() {
             self.depth = depth - 1;
         }
         ended
+    }
+
+    /// Cancels a statement that was dropped. If that fails, the next statement waits for its end.
+    async fn quiet(&self) {
+        let _ = self.settle().await;
     }
 
     /// Rolls the transaction at `depth` back without waiting, unless it has ended. Statements that

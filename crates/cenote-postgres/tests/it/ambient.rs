@@ -2,10 +2,12 @@
 
 use std::future::pending;
 use std::sync::Mutex;
+use std::time::Duration;
 
 use cenote::scope::Scope;
 use cenote_postgres::{Error, Pool, TransactionOptions};
 use tokio::sync::Notify;
+use tokio::time::timeout;
 
 use crate::{Admin, backend, number, pool};
 
@@ -212,4 +214,46 @@ async fn options_are_used_and_a_failed_statement_forbids_the_commit() {
     let code = error.as_postgres().unwrap().code().unwrap();
     assert_eq!(code.code(), "25P02");
     assert_eq!(pool.status().opened, 1);
+}
+
+#[tokio::test]
+async fn a_statement_dropped_inside_is_cancelled_before_the_next_one() {
+    let pool = pool(1);
+    let table = Table::new(&pool, "inside").await;
+    let late = async |sql: &'static str| {
+        let late = timeout(Duration::from_millis(50), pool.query(sql, &[]));
+        assert!(late.await.is_err());
+    };
+
+    for inner in [
+        "select pg_sleep(600)",
+        "select generate_series(1, 2000000000)",
+    ] {
+        let cancelled = pool.transaction(async || {
+            table.insert(&pool).await?;
+            late(inner).await;
+            Ok::<_, Error>(())
+        });
+        let error = cancelled.await.unwrap_err();
+        let code = error.as_postgres().unwrap().code().unwrap();
+        assert_eq!(code.code(), "25P02", "the transaction has failed: {error}");
+        let given_up = pool.transaction(async || {
+            late(inner).await;
+            Err::<(), _>(Error::Lost(String::from("too slow")))
+        });
+        assert!(matches!(given_up.await, Err(Error::Lost(_))));
+        let saved = pool.transaction(async || {
+            let inner = pool.transaction(async || {
+                late(inner).await;
+                Err::<(), _>(Error::Lost(String::from("too slow")))
+            });
+            assert!(inner.await.is_err());
+            table.insert(&pool).await
+        });
+        saved.await.unwrap();
+    }
+
+    assert_eq!(table.rows(&pool).await, 2);
+    assert_eq!(pool.status().opened, 1);
+    table.end(&pool).await;
 }

@@ -49,7 +49,8 @@ async fn an_idle_connection_that_dies_is_noticed_at_once_and_its_reason_is_told(
         .pool(move |pool| pool.observer(observer))
         .build()
         .unwrap();
-    let first = backend(&pool.acquire().await.unwrap()).await;
+    // Without a statement: its last message, unread, would make the end a reset without a reason.
+    let first = pool.acquire().await.unwrap().backend().unwrap();
     let count = format!("select count(*) from pg_stat_activity where pid = {first}");
 
     admin.kill(first).await;
@@ -208,4 +209,29 @@ async fn no_task_of_a_connection_outlives_its_pool() {
 
     // The upkeep of the pool may sleep for a while.
     eventually("their tasks have ended", async || alive() < with_one).await;
+}
+
+/// The thread of the pool drives the connection.
+#[test]
+fn a_pool_works_without_a_runtime_of_its_caller() {
+    let pool = crate::pool(1);
+
+    let lease = pool.acquire_blocking().unwrap();
+
+    let runtime = tokio::runtime::Builder::new_current_thread().build();
+    let row = runtime.unwrap().block_on(lease.query_one("select 7", &[]));
+    assert_eq!(row.unwrap().get::<_, i32>(0), 7);
+}
+
+/// A connection ends with the runtime that drives it.
+#[test]
+fn a_pool_survives_the_runtime_that_opened_its_connections() {
+    let pool = crate::pool(1);
+    for _ in 0..2 {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build();
+        let work = async { pool.query("select 1", &[]).await.unwrap().len() };
+        assert_eq!(runtime.unwrap().block_on(work), 1);
+    }
 }

@@ -1,9 +1,12 @@
 //! Transactions that are passed along.
 
+use std::time::Duration;
+
 use cenote_postgres::tokio_postgres::IsolationLevel;
 use cenote_postgres::{Lease, TransactionOptions};
+use tokio::time::timeout;
 
-use crate::{backend, is_open, pool};
+use crate::{LIMIT, backend, is_open, pool};
 
 async fn rows(lease: &Lease) -> i64 {
     lease
@@ -171,4 +174,22 @@ async fn the_server_is_not_asked_for_more_than_needed() {
         !log.contains("WARNING"),
         "a rollback without a transaction: {log}"
     );
+}
+
+#[tokio::test]
+async fn a_rollback_does_not_wait_for_a_statement_that_was_dropped() {
+    let pool = pool(1);
+    let mut lease = pool.acquire().await.unwrap();
+    let before = backend(&lease).await;
+    let transaction = lease.transaction().await.unwrap();
+    let late = transaction.query("select pg_sleep(600)", &[]);
+    assert!(timeout(Duration::from_millis(50), late).await.is_err());
+
+    timeout(LIMIT, transaction.rollback())
+        .await
+        .expect("it is cancelled")
+        .unwrap();
+
+    assert_eq!(backend(&lease).await, before);
+    assert!(!is_open(&lease).await);
 }
