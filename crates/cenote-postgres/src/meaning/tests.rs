@@ -1,3 +1,5 @@
+//! Texts, and what they may leave in a session.
+
 use super::{Dirt, Effect, Meaning};
 
 fn dirt(sql: &str) -> Dirt {
