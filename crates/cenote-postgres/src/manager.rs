@@ -82,8 +82,9 @@ impl Manager for Postgres {
 
     fn must_stay(&self, session: &mut Session) -> bool {
         let in_transaction = session.depth > 0 || session.state.dirt().has(Dirt::TRANSACTION);
+        let is_broken = session.client.is_closed() || session.state.is_doomed();
         // After a broken connection the statements of its transaction must fail, too.
-        in_transaction || !session.client.is_closed() && session.state.dirt().has(Dirt::STATE)
+        in_transaction || !is_broken && session.state.dirt().has(Dirt::STATE)
     }
 
     async fn clean(&self, session: &mut Session) -> Result<(), Error> {

@@ -181,8 +181,11 @@ impl Pool {
         if lease.state.is_doomed() {
             return Err(Error::lost(DOOMED));
         }
-        // Only a lease of a transaction or a scope can have a statement under way.
-        lease.settle().await?;
+        // Only a lease of a transaction or a scope can have a statement under way. Boxed, because
+        // it is rare and its future is large.
+        if lease.state.is_interrupted() {
+            Box::pin(lease.settle()).await?;
+        }
         Ok(lease)
     }
 }

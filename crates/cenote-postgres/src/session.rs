@@ -42,21 +42,34 @@ pub struct Session {
     pub(crate) depth: usize,
 }
 
+/// Runs a call of the driver, and follows it. It is no function, because a future that is passed to
+/// an `async fn` takes its room twice.
+macro_rules! follow {
+    ($session:expr, $meaning:expr, $call:expr) => {{
+        let meaning = $meaning;
+        let running = $session.state.start(meaning);
+        let result = $call.await;
+        running.end(result.as_ref().err());
+        $session.forget_if(meaning);
+        result
+    }};
+}
+
 /// Runs a call of the driver on any kind of statement. A cached statement that the server has
 /// forgotten, or whose plan is stale, is prepared again and tried once more.
 macro_rules! run {
     ($session:ident, $statement:ident, |$given:ident| $call:expr) => {
         match $statement.parts() {
-            Parts::Text($given) => $session.run(Meaning::of_one($given), $call).await,
-            Parts::Foreign($given) => $session.run(Meaning::UNKNOWN, $call).await,
+            Parts::Text($given) => follow!($session, Meaning::of_one($given), $call),
+            Parts::Foreign($given) => follow!($session, Meaning::UNKNOWN, $call),
             Parts::Ours(ours) => {
                 let meaning = ours.prepared().meaning;
                 let $given = &ours.prepared().statement;
-                match $session.run(meaning, $call).await {
+                match follow!($session, meaning, $call) {
                     Err(error) if $session.is_stale(ours, &error) => {
-                        let again = $session.prepare_again(ours).await?;
+                        let again = Box::pin($session.prepare_again(ours)).await?;
                         let $given = &again.prepared().statement;
-                        $session.run(meaning, $call).await
+                        follow!($session, meaning, $call)
                     }
                     result => result,
                 }
@@ -80,7 +93,7 @@ impl Session {
 
     /// Prepares a statement, which lives as long as its value.
     pub async fn prepare(&self, sql: &str) -> Result<Statement, Error> {
-        self.prepare_typed(sql, &[]).await
+        self.prepare_now(sql, &[], false).await
     }
 
     /// As [`prepare`](Session::prepare), with the types of parameters. The server infers those that
@@ -105,7 +118,8 @@ impl Session {
     ) -> Result<Statement, Error> {
         match self.cache.find(sql, types) {
             Some(statement) => Ok(statement),
-            None => self.prepare_now(sql, types, true).await,
+            // Boxed, so that the future of a cached statement is small.
+            None => Box::pin(self.prepare_now(sql, types, true)).await,
         }
     }
 
@@ -274,13 +288,14 @@ impl Session {
         meaning: Meaning,
         call: impl Future<Output = Result<T, Error>>,
     ) -> Result<T, Error> {
-        let running = self.state.start(meaning);
-        let result = call.await;
-        running.end(result.as_ref().err());
+        follow!(self, meaning, call)
+    }
+
+    /// Forgets the cached statements after a text that may have made the server forget them.
+    fn forget_if(&self, meaning: Meaning) {
         if meaning.dirt.has(Dirt::PREPARED) {
             self.cache.clear();
         }
-        result
     }
 
     /// As [`run`](Session::run), for a call that goes on with what it returns.
