@@ -104,7 +104,7 @@ async fn the_use_of_the_drivers_client_is_undone() {
         let mut lease = pool.acquire().await.unwrap();
         let client = lease.client_mut();
         client.batch_execute(SET).await.unwrap();
-        std::mem::forget(client.transaction().await.unwrap());
+        client.batch_execute("begin").await.unwrap();
         backend(&lease).await
     };
 
