@@ -1,0 +1,1 @@
+//! The driver on real servers.
