@@ -1,0 +1,129 @@
+//! Connections that the server ends.
+
+use std::time::Duration;
+
+use cenote::CloseReason;
+use cenote_mysql::Class;
+use cenote_mysql::Pool;
+use cenote_mysql::mysql_async::prelude::Queryable;
+
+use crate::eventually;
+use crate::rig::{PATIENCE, Rig};
+
+#[tokio::test]
+async fn an_idle_connection_that_was_killed_is_replaced() {
+    let rig = Rig::with("idle", |builder| {
+        builder.max_size(1).check_after_idle(Duration::ZERO)
+    })
+    .await;
+    let first = rig.acquire().await.id();
+
+    rig.kill(first).await;
+
+    let second = rig.acquire().await.id();
+    assert_ne!(first, second);
+    assert_eq!(rig.pool.status().closes.by(CloseReason::FailedCheck), 1);
+}
+
+#[tokio::test]
+async fn a_connection_that_was_killed_in_use_fails_once() {
+    let rig = Rig::with("in_use", |builder| builder.max_size(1)).await;
+    let mut lease = rig.acquire().await;
+    rig.kill(lease.id()).await;
+
+    let error = lease.query_drop("SELECT 1").await.unwrap_err();
+    let again = lease.query_drop("SELECT 1").await.unwrap_err();
+    drop(lease);
+
+    for error in [error, again] {
+        assert_eq!(cenote_mysql::classify(&error), Class::Broken, "{error}");
+    }
+    let one: Option<i32> = rig.pool.query_first("SELECT 1").await.unwrap();
+    assert_eq!((one, rig.pool.status().opened), (Some(1), 2));
+}
+
+#[tokio::test]
+async fn a_statement_that_is_killed_spares_its_connection() {
+    let rig = Rig::with("statement_killed", |builder| builder.max_size(1)).await;
+    let pool = rig.pool.clone();
+    let asleep = tokio::spawn(async move {
+        let mut lease = pool.acquire().await.unwrap();
+        let asleep = lease.query_first::<i32, _>("SELECT SLEEP(1000)").await;
+        (asleep, lease.id())
+    });
+    rig.runs("SLEEP(1000)").await;
+    let mut admin = rig.admin().await;
+    let sql = "SELECT ID FROM information_schema.PROCESSLIST WHERE DB = ?";
+    let id: u32 = admin.exec_first(sql, (&rig.mark,)).await.unwrap().unwrap();
+
+    admin.query_drop(format!("KILL QUERY {id}")).await.unwrap();
+
+    let (_, same) = asleep.await.unwrap();
+    assert_eq!(same, id);
+    assert_eq!(rig.acquire().await.id(), id);
+}
+
+#[tokio::test]
+async fn a_pool_survives_a_restart_of_its_server() {
+    let mut server = cenote_servers::mariadb::start().unwrap();
+    let rig = Rig::on(server.url(), "restart", |url| {
+        let builder = Pool::from_url(url).max_size(4);
+        builder.check_after_idle(Duration::ZERO)
+    })
+    .await;
+    let mut held = Vec::new();
+    for _ in 0..4 {
+        held.push(rig.acquire().await);
+    }
+    let mut in_use = held.pop().unwrap();
+    drop(held);
+
+    server.restart().unwrap();
+
+    let error = in_use.query_drop("SELECT 1").await.unwrap_err();
+    assert_eq!(cenote_mysql::classify(&error), Class::Broken, "{error}");
+    drop(in_use);
+    for a in 0..8 {
+        let insert = "INSERT INTO t VALUES (?, 0)";
+        rig.pool.exec_drop(insert, (a,)).await.unwrap();
+    }
+    assert_eq!(rig.rows().await.len(), 8);
+}
+
+#[tokio::test]
+async fn a_crash_under_load_loses_no_acknowledged_row() {
+    let mut server = cenote_servers::mariadb::start().unwrap();
+    let rig = Rig::on(server.url(), "crash", |url| Pool::from_url(url).max_size(4)).await;
+    let tasks: Vec<_> = (0..4)
+        .map(|task| {
+            let pool = rig.pool.clone();
+            tokio::spawn(async move {
+                let mut acknowledged = Vec::new();
+                for nth in 0.. {
+                    let a = nth * 4 + task;
+                    let insert = "INSERT INTO t VALUES (?, 0)";
+                    match pool.exec_drop(insert, (a,)).await {
+                        Ok(_) => acknowledged.push(a),
+                        Err(_) => break,
+                    }
+                }
+                acknowledged
+            })
+        })
+        .collect();
+    eventually("rows are written", async || rig.rows().await.len() > 20).await;
+
+    server.kill().unwrap();
+    server.restart().unwrap();
+
+    let mut acknowledged = Vec::new();
+    for task in tasks {
+        acknowledged.extend(tokio::time::timeout(PATIENCE, task).await.unwrap().unwrap());
+    }
+    let rows = rig.rows().await;
+    assert!(acknowledged.iter().all(|a| rows.contains(a)));
+    eventually("the pool has recovered", async || {
+        rig.pool.query_drop("SELECT 1").await.is_ok()
+    })
+    .await;
+}
