@@ -68,7 +68,13 @@ impl Manager for Mysql {
     }
 
     fn needs_cleaning(&self, session: &mut Session) -> bool {
-        self.resets(session) || session.undo.is_some() || session.status() != Status::Outside
+        let needs =
+            self.resets(session) || session.undo.is_some() || session.status() != Status::Outside;
+        if !needs {
+            // The wish of a holder is over with its lease.
+            session.reset = None;
+        }
+        needs
     }
 
     fn must_stay(&self, session: &mut Session) -> bool {

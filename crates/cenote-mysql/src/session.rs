@@ -104,7 +104,11 @@ impl Session {
             };
             self.news = false;
         }
-        if self.news { Status::Unsure } else { self.status }
+        if self.news {
+            Status::Unsure
+        } else {
+            self.status
+        }
     }
 
     /// Asks the server whether a transaction is open, unless its last answer tells. Rows that were

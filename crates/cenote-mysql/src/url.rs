@@ -19,7 +19,6 @@ const FOR_THE_POOL: [(&str, &str); 8] = [
 /// Parses a URL. Unless the URL says otherwise, the driver does not change from TCP to a socket of
 /// the same machine: it would open two connections for each.
 pub(crate) fn parse(url: &str) -> Result<Opts, BuildError> {
-    let options = Opts::from_url(url).map_err(BuildError::Url)?;
     let (_, query) = url.split_once('?').unwrap_or_default();
     let names = || query.split('&').filter_map(|pair| pair.split('=').next());
     for (option, instead) in FOR_THE_POOL {
@@ -28,6 +27,7 @@ pub(crate) fn parse(url: &str) -> Result<Opts, BuildError> {
             return Err(BuildError::PoolOption { option, instead });
         }
     }
+    let options = Opts::from_url(url).map_err(BuildError::Url)?;
     if names().any(|name| name == "prefer_socket") {
         return Ok(options);
     }

@@ -24,7 +24,10 @@ async fn statements_inside_are_committed_together() {
         Ok::<_, Error>(rig.rows().await)
     });
 
-    assert!(seen.await.unwrap().is_empty(), "others see nothing before the end");
+    assert!(
+        seen.await.unwrap().is_empty(),
+        "others see nothing before the end"
+    );
     assert_eq!(rig.rows().await, [1, 2]);
     assert!(!pool.in_transaction());
     assert_eq!(pool.status().in_use, 0);

@@ -17,7 +17,10 @@ fn options_of_the_drivers_own_pool_are_refused() {
     ] {
         let url = format!("mysql://app@localhost/shop?tcp_nodelay=true&{option}");
         let error = Pool::from_url(url).build().unwrap_err();
-        assert!(matches!(error, BuildError::PoolOption { .. }), "{option}: {error}");
+        assert!(
+            matches!(error, BuildError::PoolOption { .. }),
+            "{option}: {error}"
+        );
     }
 
     let pool = PoolOpts::default().with_constraints(PoolConstraints::new(1, 2).unwrap());
@@ -42,7 +45,10 @@ fn a_wrong_url_is_refused_and_the_text_says_why() {
 
 #[test]
 fn a_wrong_setting_of_the_pool_is_refused() {
-    let error = Pool::from_url("mysql://localhost").max_size(0).build().unwrap_err();
+    let error = Pool::from_url("mysql://localhost")
+        .max_size(0)
+        .build()
+        .unwrap_err();
     assert!(matches!(error, BuildError::Config(_)));
     assert!(error.to_string().contains("max_size"), "{error}");
 }

@@ -101,12 +101,18 @@ async fn a_row_stream_that_is_dropped_halfway_leaves_no_stray_rows() {
     let rig = Rig::with("halfway", |builder| builder.max_size(1)).await;
     let rows = (0..500).map(|a| (a, a));
     let mut lease = rig.acquire().await;
-    lease.exec_batch("INSERT INTO t VALUES (?, ?)", rows).await.unwrap();
+    lease
+        .exec_batch("INSERT INTO t VALUES (?, ?)", rows)
+        .await
+        .unwrap();
     drop(lease);
 
     for taken in [0, 1, 2, 50] {
         let mut lease = rig.acquire().await;
-        let mut rows = lease.exec_iter("SELECT a FROM t ORDER BY a", ()).await.unwrap();
+        let mut rows = lease
+            .exec_iter("SELECT a FROM t ORDER BY a", ())
+            .await
+            .unwrap();
         for a in 0..taken {
             let row = rows.next().await.unwrap().unwrap();
             assert_eq!(row.get::<i32, _>(0), Some(a));
@@ -142,7 +148,10 @@ async fn a_row_stream_that_is_dropped_long_before_its_end_is_killed() {
     let rig = Rig::with("endless", |builder| builder.max_size(1)).await;
     let mut lease = rig.acquire().await;
     let rows = (0..30).map(|a| (a, a));
-    lease.exec_batch("INSERT INTO t VALUES (?, ?)", rows).await.unwrap();
+    lease
+        .exec_batch("INSERT INTO t VALUES (?, ?)", rows)
+        .await
+        .unwrap();
     // Each row is longer than the server's buffer, so that it is sent at once.
     let slow = "SELECT REPEAT('x', 100000), SLEEP(0.1) FROM t, t AS u, t AS v";
     let mut rows = lease.query_iter(slow).await.unwrap();

@@ -13,7 +13,9 @@ use crate::rig::Rig;
 async fn errors_of_a_statement_spare_the_connection() {
     let rig = Rig::with("statement", |builder| builder.max_size(1)).await;
     let pool = &rig.pool;
-    pool.query_drop("INSERT INTO t VALUES (1, 1)").await.unwrap();
+    pool.query_drop("INSERT INTO t VALUES (1, 1)")
+        .await
+        .unwrap();
 
     for wrong in [
         "nonsense",
@@ -37,9 +39,16 @@ async fn a_lock_that_is_not_free_in_time_is_a_conflict() {
     })
     .await;
     let mut holder = rig.acquire().await;
-    holder.query_drop("BEGIN; INSERT INTO t VALUES (1, 1)").await.unwrap();
+    holder
+        .query_drop("BEGIN; INSERT INTO t VALUES (1, 1)")
+        .await
+        .unwrap();
 
-    let error = rig.pool.query_drop("INSERT INTO t VALUES (1, 2)").await.unwrap_err();
+    let error = rig
+        .pool
+        .query_drop("INSERT INTO t VALUES (1, 2)")
+        .await
+        .unwrap_err();
 
     assert_eq!(error.class(), Class::Conflict, "{error}");
     assert!(error.is_retryable());
@@ -68,7 +77,9 @@ async fn a_client_that_the_server_does_not_accept_is_denied() {
 
 #[tokio::test]
 async fn a_server_that_cannot_be_reached_is_no_broken_statement() {
-    let pool = Pool::from_url("mysql://app@127.0.0.1:1/shop").build().unwrap();
+    let pool = Pool::from_url("mysql://app@127.0.0.1:1/shop")
+        .build()
+        .unwrap();
 
     let error = pool.query_drop("SELECT 1").await.unwrap_err();
 

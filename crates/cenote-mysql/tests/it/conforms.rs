@@ -17,7 +17,9 @@ async fn the_manager_conforms() {
     let mark = rig.mark.clone();
 
     Conformance::new(rig.pool.manager().clone())
-        .kill(async move |session: &mut Session| kill(&mut *killer.lock().await, session.id()).await)
+        .kill(async move |session: &mut Session| {
+            kill(&mut *killer.lock().await, session.id()).await
+        })
         .dirty(
             async |session: &mut Session| {
                 session.query_drop("SET @x = 1; BEGIN").await.unwrap();

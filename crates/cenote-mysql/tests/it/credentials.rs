@@ -36,7 +36,10 @@ async fn the_provider_is_asked_at_each_open() {
     rig.pool.invalidate();
     let second: Option<String> = rig.pool.query_first(user).await.unwrap();
 
-    assert_eq!((first.as_deref(), second.as_deref()), (Some(USER), Some(USER)));
+    assert_eq!(
+        (first.as_deref(), second.as_deref()),
+        (Some(USER), Some(USER))
+    );
     assert_eq!(asked.load(Ordering::SeqCst), 2);
 }
 
@@ -54,7 +57,10 @@ async fn a_provider_that_fails_or_panics_fails_the_open() {
     let failed = failing.acquire().await.unwrap_err();
     let panicked = panicking.acquire().await.unwrap_err();
 
-    assert!(failed.to_string().contains("the vault is sealed"), "{failed}");
+    assert!(
+        failed.to_string().contains("the vault is sealed"),
+        "{failed}"
+    );
     assert!(panicked.to_string().contains("panic"), "{panicked}");
 }
 

@@ -10,14 +10,26 @@ use crate::rig::Rig;
 const DIRT: [(&str, &str); 10] = [
     ("SET @x = 1", "SELECT @x IS NOT NULL"),
     ("SELECT @y := 1", "SELECT @y IS NOT NULL"),
-    ("SET SESSION lock_wait_timeout = 77", "SELECT @@lock_wait_timeout = 77"),
-    ("SET NAMES latin1", "SELECT @@character_set_client = 'latin1'"),
+    (
+        "SET SESSION lock_wait_timeout = 77",
+        "SELECT @@lock_wait_timeout = 77",
+    ),
+    (
+        "SET NAMES latin1",
+        "SELECT @@character_set_client = 'latin1'",
+    ),
     ("SET autocommit = 0", "SELECT @@autocommit = 0"),
     ("BEGIN", "SELECT @@in_transaction"),
-    ("BEGIN; INSERT INTO t VALUES (1, 1)", "SELECT COUNT(*) FROM t"),
+    (
+        "BEGIN; INSERT INTO t VALUES (1, 1)",
+        "SELECT COUNT(*) FROM t",
+    ),
     ("USE mysql", "SELECT DATABASE() = 'mysql'"),
     ("SELECT LAST_INSERT_ID(9)", "SELECT LAST_INSERT_ID() = 9"),
-    ("SELECT GET_LOCK('cenote_my_dirt', 0)", "SELECT IS_USED_LOCK('cenote_my_dirt') IS NOT NULL"),
+    (
+        "SELECT GET_LOCK(DATABASE(), 0)",
+        "SELECT IS_USED_LOCK(DATABASE()) IS NOT NULL",
+    ),
 ];
 
 #[tokio::test]
@@ -58,14 +70,20 @@ async fn session_state_is_gone_where_the_driver_was_used_directly() {
 async fn temporary_tables_and_table_locks_are_gone() {
     let rig = Rig::with("temporary", |builder| builder.max_size(1)).await;
     let mut lease = rig.acquire().await;
-    lease.query_drop("CREATE TEMPORARY TABLE u (a INT)").await.unwrap();
+    lease
+        .query_drop("CREATE TEMPORARY TABLE u (a INT)")
+        .await
+        .unwrap();
     lease.query_drop("LOCK TABLES t WRITE").await.unwrap();
     drop(lease);
 
     let gone = rig.pool.query_drop("SELECT * FROM u").await.unwrap_err();
 
     assert!(gone.to_string().contains("1146"), "{gone}");
-    assert!(rig.rows().await.is_empty(), "another session reads the table");
+    assert!(
+        rig.rows().await.is_empty(),
+        "another session reads the table"
+    );
 }
 
 #[tokio::test]
@@ -123,8 +141,12 @@ async fn a_connection_that_was_not_used_is_not_cleaned() {
 #[tokio::test]
 async fn settings_hold_after_the_open_and_after_each_reset() {
     let rig = Rig::with("settings", |builder| {
-        let builder = builder.max_size(1).setting("SET @x = 1").setting("SET @y = @x + 1");
-        builder.after_connect(|conn| Box::pin(async move { conn.query_drop("SET @z = @y + 1").await }))
+        let builder = builder
+            .max_size(1)
+            .setting("SET @x = 1")
+            .setting("SET @y = @x + 1");
+        builder
+            .after_connect(|conn| Box::pin(async move { conn.query_drop("SET @z = @y + 1").await }))
     })
     .await;
 
@@ -132,7 +154,10 @@ async fn settings_hold_after_the_open_and_after_each_reset() {
         let mut lease = rig.acquire().await;
         let all: Option<(i32, i32, i32)> = lease.query_first("SELECT @x, @y, @z").await.unwrap();
         assert_eq!(all, Some((1, 2, 3)));
-        lease.query_drop("SET @x = 9, @y = 9, @z = 9").await.unwrap();
+        lease
+            .query_drop("SET @x = 9, @y = 9, @z = 9")
+            .await
+            .unwrap();
     }
     assert_eq!(rig.pool.status().opened, 1);
 }
@@ -143,11 +168,18 @@ async fn without_resets_only_transactions_end() {
     let mut lease = rig.acquire().await;
     lease.query_drop("SET @x = 1").await.unwrap();
     lease.query_drop("BEGIN").await.unwrap();
-    lease.exec_drop("INSERT INTO t VALUES (?, 1)", (1,)).await.unwrap();
+    lease
+        .exec_drop("INSERT INTO t VALUES (?, 1)", (1,))
+        .await
+        .unwrap();
     drop(lease);
 
     let there: Option<i32> = rig.pool.query_first("SELECT @x").await.unwrap();
-    let open: Option<i32> = rig.pool.query_first("SELECT @@in_transaction").await.unwrap();
+    let open: Option<i32> = rig
+        .pool
+        .query_first("SELECT @@in_transaction")
+        .await
+        .unwrap();
 
     assert_eq!((there, open), (Some(1), Some(0)));
     assert!(rig.rows().await.is_empty());
@@ -175,17 +207,26 @@ async fn without_resets_the_server_is_asked_after_an_error_and_after_direct_use(
     let rig = Rig::with("asked", |builder| builder.max_size(1).reset(Reset::Never)).await;
 
     let mut lease = rig.acquire().await;
-    lease.query_drop("BEGIN; INSERT INTO t VALUES (1, 1)").await.unwrap();
+    lease
+        .query_drop("BEGIN; INSERT INTO t VALUES (1, 1)")
+        .await
+        .unwrap();
     lease.query_drop("nonsense").await.unwrap_err();
     drop(lease);
     let mut lease = rig.acquire().await;
     let open: Option<i32> = lease.query_first("SELECT @@in_transaction").await.unwrap();
     assert_eq!(open, Some(0), "after an error");
     let conn = &mut ***lease;
-    conn.query_drop("BEGIN; INSERT INTO t VALUES (2, 2)").await.unwrap();
+    conn.query_drop("BEGIN; INSERT INTO t VALUES (2, 2)")
+        .await
+        .unwrap();
     conn.prep("SELECT 1").await.unwrap();
     drop(lease);
-    let open: Option<i32> = rig.pool.query_first("SELECT @@in_transaction").await.unwrap();
+    let open: Option<i32> = rig
+        .pool
+        .query_first("SELECT @@in_transaction")
+        .await
+        .unwrap();
     assert_eq!(open, Some(0), "after direct use");
 
     assert!(rig.rows().await.is_empty());
@@ -206,6 +247,10 @@ async fn the_holder_of_a_lease_may_ask_for_a_reset_or_renounce_it() {
         assert_eq!(there, Some(i32::from(!reset)));
     }
 
-    let there: Option<i32> = always.pool.query_first("SELECT @x IS NOT NULL").await.unwrap();
+    let there: Option<i32> = always
+        .pool
+        .query_first("SELECT @x IS NOT NULL")
+        .await
+        .unwrap();
     assert_eq!(there, Some(0), "the wish is over with its lease");
 }

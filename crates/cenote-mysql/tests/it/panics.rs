@@ -10,7 +10,10 @@ use crate::rig::Rig;
 #[tokio::test]
 async fn a_panic_while_rows_are_read_leaves_no_stray_rows() {
     let rig = Rig::with("row_panic", |builder| builder.max_size(1)).await;
-    rig.pool.query_drop("INSERT INTO t VALUES (1, NULL), (2, 2)").await.unwrap();
+    rig.pool
+        .query_drop("INSERT INTO t VALUES (1, NULL), (2, 2)")
+        .await
+        .unwrap();
     let pool = rig.pool.clone();
 
     // The driver panics at a row that does not fit.

@@ -21,7 +21,10 @@ async fn behind_proxy(name: &str) -> (Rig, Proxy, cenote_servers::Found) {
         let (_, database) = url.rsplit_once('/').unwrap();
         let url = format!("{}/{database}", through.trim_end_matches('/'));
         let builder = Pool::from_url(url).max_size(2);
-        builder.check_timeout(BRIEF).clean_timeout(BRIEF).close_timeout(BRIEF)
+        builder
+            .check_timeout(BRIEF)
+            .clean_timeout(BRIEF)
+            .close_timeout(BRIEF)
     })
     .await;
     (rig, proxy, server)
@@ -48,9 +51,10 @@ async fn statements_in_a_silence_can_be_given_up_and_the_pool_recovers() {
         two.unwrap().is_ok_and(|two| two == Some(2))
     })
     .await;
-    eventually("the server has no more sessions than the pool", async || {
-        rig.sessions().await == rig.pool.status().total
-    })
+    eventually(
+        "the server has no more sessions than the pool",
+        async || rig.sessions().await == rig.pool.status().total,
+    )
     .await;
 }
 

@@ -101,10 +101,15 @@ async fn a_dropped_statement_is_killed_over_tls() {
 async fn a_certificate_that_is_not_trusted_fails_the_open() {
     let (server, certificate) = start();
     let other = Certificate::new();
-    let refuse = Pool::from_url(server.url()).tls(other.trust()).build().unwrap();
+    let refuse = Pool::from_url(server.url())
+        .tls(other.trust())
+        .build()
+        .unwrap();
     let public = format!("{}?require_ssl=true", server.url());
     let public = Pool::from_url(public).build().unwrap();
-    let named = certificate.trust().with_danger_tls_hostname_override(Some("elsewhere"));
+    let named = certificate
+        .trust()
+        .with_danger_tls_hostname_override(Some("elsewhere"));
     let named = Pool::from_url(server.url()).tls(named).build().unwrap();
 
     for pool in [refuse, public, named] {

@@ -91,7 +91,10 @@ async fn a_statement_that_commits_ends_the_transaction_and_later_ones_fail() {
     let mut lease = rig.acquire().await;
     let mut transaction = lease.transaction().await.unwrap();
     transaction.exec_drop(INSERT, (1,)).await.unwrap();
-    transaction.query_drop("CREATE TABLE u (a INT)").await.unwrap();
+    transaction
+        .query_drop("CREATE TABLE u (a INT)")
+        .await
+        .unwrap();
 
     let refused = transaction.exec_drop(INSERT, (2,)).await.unwrap_err();
     let committed = transaction.commit().await;

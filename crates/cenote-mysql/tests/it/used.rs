@@ -12,14 +12,27 @@ async fn a_lease_runs_the_statements_of_the_driver() {
     let mut lease = rig.acquire().await;
 
     let rows = [(1, 10), (2, 20), (3, 30)];
-    lease.exec_batch("INSERT INTO t VALUES (?, ?)", rows).await.unwrap();
+    lease
+        .exec_batch("INSERT INTO t VALUES (?, ?)", rows)
+        .await
+        .unwrap();
     let all: Vec<(i32, i32)> = lease.query("SELECT a, b FROM t ORDER BY a").await.unwrap();
     let statement = lease.prep("SELECT b FROM t WHERE a = :a").await.unwrap();
-    let by_name: Option<i32> = lease.exec_first(&statement, params! { "a" => 2 }).await.unwrap();
+    let by_name: Option<i32> = lease
+        .exec_first(&statement, params! { "a" => 2 })
+        .await
+        .unwrap();
     lease.close(statement).await.unwrap();
-    lease.exec_drop("DELETE FROM t WHERE a > ?", (1,)).await.unwrap();
+    lease
+        .exec_drop("DELETE FROM t WHERE a > ?", (1,))
+        .await
+        .unwrap();
 
-    assert_eq!(lease.affected_rows(), 2, "a function of the driver's connection");
+    assert_eq!(
+        lease.affected_rows(),
+        2,
+        "a function of the driver's connection"
+    );
     assert_eq!((all, by_name), (rows.to_vec(), Some(20)));
     lease.ping().await.unwrap();
 }
@@ -29,7 +42,11 @@ async fn functions_that_take_a_connection_of_the_driver_take_a_lease() {
     let rig = Rig::new("take").await;
     let mut lease = rig.acquire().await;
 
-    "INSERT INTO t VALUES (?, ?)".with([(1, 1), (2, 2)]).batch(&mut **lease).await.unwrap();
+    "INSERT INTO t VALUES (?, ?)"
+        .with([(1, 1), (2, 2)])
+        .batch(&mut **lease)
+        .await
+        .unwrap();
     let sum: Option<i32> = "SELECT SUM(a) FROM t".first(&mut **lease).await.unwrap();
 
     assert_eq!(sum, Some(3));
@@ -40,12 +57,28 @@ async fn a_pool_runs_statements_and_holds_nothing_afterwards() {
     let rig = Rig::new("alone").await;
     let pool = &rig.pool;
 
-    assert_eq!(pool.exec_drop("INSERT INTO t VALUES (?, ?)", (1, 2)).await.unwrap(), 1);
-    pool.query_drop("INSERT INTO t VALUES (3, 4)").await.unwrap();
+    assert_eq!(
+        pool.exec_drop("INSERT INTO t VALUES (?, ?)", (1, 2))
+            .await
+            .unwrap(),
+        1
+    );
+    pool.query_drop("INSERT INTO t VALUES (3, 4)")
+        .await
+        .unwrap();
     let pairs: Vec<(i32, i32)> = pool.query("SELECT a, b FROM t ORDER BY a").await.unwrap();
-    let first: Option<Row> = pool.query_first("SELECT a FROM t ORDER BY a").await.unwrap();
-    let none: Option<i32> = pool.exec_first("SELECT a FROM t WHERE a = ?", (9,)).await.unwrap();
-    let one: Vec<i32> = pool.exec("SELECT a FROM t WHERE b = ?", (4,)).await.unwrap();
+    let first: Option<Row> = pool
+        .query_first("SELECT a FROM t ORDER BY a")
+        .await
+        .unwrap();
+    let none: Option<i32> = pool
+        .exec_first("SELECT a FROM t WHERE a = ?", (9,))
+        .await
+        .unwrap();
+    let one: Vec<i32> = pool
+        .exec("SELECT a FROM t WHERE b = ?", (4,))
+        .await
+        .unwrap();
 
     assert_eq!((pairs, none, one), (vec![(1, 2), (3, 4)], None, vec![3]));
     assert_eq!(first.unwrap().get::<i32, _>(0), Some(1));
@@ -99,5 +132,8 @@ async fn a_pool_is_built_from_a_file() {
 
     let x: Option<i32> = pool.query_first("SELECT @x").await.unwrap();
 
-    assert_eq!((x, pool.name(), pool.status().max_size), (Some(7), "filed", 2));
+    assert_eq!(
+        (x, pool.name(), pool.status().max_size),
+        (Some(7), "filed", 2)
+    );
 }
