@@ -10,7 +10,7 @@ use std::time::Duration;
 use mysql_async::Conn;
 use mysql_async::prelude::Queryable;
 use tokio::sync::Mutex;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 use crate::error::Error;
 use crate::template::Template;
@@ -18,9 +18,41 @@ use crate::template::Template;
 /// Less than the default `close_timeout`.
 const LIMIT: Duration = Duration::from_secs(2);
 
-/// After a restart of the server, another client can have the same number, but hardly the same
-/// address.
-const FIND: &str = "SELECT 1 FROM information_schema.PROCESSLIST WHERE ID = ? AND HOST = ?";
+const NAME: &str = "SELECT CONCAT_WS(' ', @@hostname, @@port, @@server_id)";
+
+const UPTIME: &str = "SHOW GLOBAL STATUS LIKE 'Uptime'";
+
+/// The server that a session is on. After a failover or a restart, the same address can lead to
+/// another one, where the number of the session belongs to another client.
+pub(crate) struct ServerId {
+    name: String,
+    since: Instant,
+}
+
+impl ServerId {
+    /// Asks a new connection.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the age of a session is compared with the uptime of its server"
+    )]
+    pub(crate) async fn of(conn: &mut Conn) -> Result<Self, mysql_async::Error> {
+        let name: Option<String> = conn.query_first(NAME).await?;
+        Ok(Self {
+            name: name.unwrap_or_default(),
+            since: Instant::now(),
+        })
+    }
+
+    /// Returns whether a connection is to this server, and the server has run all the time.
+    async fn is_still_there(&self, conn: &mut Conn) -> Result<bool, mysql_async::Error> {
+        let name: Option<String> = conn.query_first(NAME).await?;
+        let uptime: Option<(String, u64)> = conn.query_first(UPTIME).await?;
+        let seconds = uptime.map_or(0, |(_, seconds)| seconds);
+        // The server counts whole seconds.
+        let has_run = Duration::from_secs(seconds + 1) >= self.since.elapsed();
+        Ok(has_run && name.as_ref() == Some(&self.name))
+    }
+}
 
 /// The connection that kills. It is opened on demand, shared by requests at the same time, and
 /// closed after the last of them.
@@ -31,13 +63,13 @@ pub(crate) struct Killer {
 }
 
 impl Killer {
-    /// Ends the session of this number and address, within a time limit.
-    pub(crate) async fn kill(&self, template: &Template, id: u32, host: &str) {
+    /// Ends the session of this number on this server, within a time limit.
+    pub(crate) async fn kill(&self, template: &Template, id: u32, server: &ServerId) {
         // If the server cannot be reached, it cannot be helped. The session is closed all the same.
-        let _ = timeout(LIMIT, self.try_kill(template, id, host)).await;
+        let _ = timeout(LIMIT, self.try_kill(template, id, server)).await;
     }
 
-    async fn try_kill(&self, template: &Template, id: u32, host: &str) -> Result<(), Error> {
+    async fn try_kill(&self, template: &Template, id: u32, server: &ServerId) -> Result<(), Error> {
         self.requests.fetch_add(1, Ordering::AcqRel);
         let _turn = Turn(self);
         let mut shared = self.conn.lock().await;
@@ -46,8 +78,7 @@ impl Killer {
             Some(conn) => conn,
             None => template.connect().await?,
         };
-        let found: Option<u8> = conn.exec_first(FIND, (id, host)).await?;
-        if found.is_some() {
+        if server.is_still_there(&mut conn).await? {
             conn.query_drop(format!("KILL {id}")).await?;
         }
         *shared = Some(conn);

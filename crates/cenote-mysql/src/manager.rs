@@ -10,14 +10,12 @@ use mysql_async::prelude::Queryable;
 use tokio::time::timeout;
 
 use crate::error::{Class, Error, io_cause};
+use crate::killer::ServerId;
 use crate::session::{Session, Status, drain};
 use crate::template::{Reset, Template};
 
 /// How long rows are skipped that no caller reads. A statement with more rows is killed.
 const SKIP: Duration = Duration::from_millis(250);
-
-/// The server keeps this address of a client for as long as the session lives.
-const HOST: &str = "SELECT HOST FROM information_schema.PROCESSLIST WHERE ID = CONNECTION_ID()";
 
 /// The manager of the sessions of one database. A [`Pool`](crate::Pool) dereferences to a
 /// `cenote::Pool` of it.
@@ -41,12 +39,12 @@ impl Manager for Mysql {
 
     async fn open(&self) -> Result<Session, Error> {
         let mut conn = self.template.connect().await?;
-        let host = match self.template.cancel {
-            true => conn.query_first(HOST).await?,
+        let server = match self.template.cancel {
+            true => Some(ServerId::of(&mut conn).await?),
             false => None,
         };
         self.template.set_up(&mut conn).await?;
-        Ok(Session::new(conn, host))
+        Ok(Session::new(conn, server))
     }
 
     fn classify(&self, error: &Error) -> ErrorClass {
@@ -103,9 +101,9 @@ impl Manager for Mysql {
         }
         let id = session.conn.id();
         let was_lost = session.cut();
-        if let (false, Some(host)) = (was_lost, &session.host) {
+        if let (false, Some(server)) = (was_lost, &session.server) {
             // The server should not go on with a statement whose caller is gone.
-            self.template.killer.kill(&self.template, id, host).await;
+            self.template.killer.kill(&self.template, id, server).await;
         }
         Ok(())
     }

@@ -12,6 +12,7 @@ use mysql_async::prelude::Queryable;
 use mysql_async::{Conn, Connection, DriverError, Error, Opts, QueryResult, TextProtocol};
 
 use crate::error::Ended;
+use crate::killer::ServerId;
 use crate::transaction::undo;
 
 /// A connection to MySQL or MariaDB, which a [`Lease`](crate::Lease) dereferences to.
@@ -40,8 +41,8 @@ pub struct Session {
     pub(crate) conn: Conn,
     /// The options that it was opened with.
     options: Opts,
-    /// The client's address as the server sees it, if running statements may be killed.
-    pub(crate) host: Option<String>,
+    /// The server, if running statements may be killed there.
+    pub(crate) server: Option<ServerId>,
     /// How many transactions of this crate are open, one inside the other.
     pub(crate) depth: usize,
     /// The outermost transaction that was dropped, and must be rolled back before the next
@@ -68,11 +69,11 @@ pub(crate) enum Status {
 }
 
 impl Session {
-    pub(crate) fn new(conn: Conn, host: Option<String>) -> Self {
+    pub(crate) fn new(conn: Conn, server: Option<ServerId>) -> Self {
         Self {
             options: conn.opts().clone(),
             conn,
-            host,
+            server,
             depth: 0,
             undo: None,
             used: false,

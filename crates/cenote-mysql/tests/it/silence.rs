@@ -1,6 +1,6 @@
 //! A network that falls silent.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use cenote_mysql::Pool;
 use cenote_mysql::mysql_async::prelude::Queryable;
@@ -40,10 +40,8 @@ async fn statements_in_a_silence_can_be_given_up_and_the_pool_recovers() {
         let late = timeout(BRIEF, rig.pool.query_drop("SELECT 1")).await;
         assert!(late.is_err(), "nothing is answered");
     }
-    let began = Instant::now();
-    let late = rig.pool.acquire_within(BRIEF).await;
-    assert!(late.is_err(), "the deadline is kept");
-    assert!(began.elapsed() < PATIENCE);
+    let late = timeout(PATIENCE, rig.pool.acquire_within(BRIEF)).await;
+    assert!(late.unwrap().is_err(), "the deadline is kept");
     proxy.resume(Way::ToClient);
 
     eventually("the pool has recovered", async || {
