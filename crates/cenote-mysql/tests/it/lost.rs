@@ -8,9 +8,11 @@ use cenote::CloseReason;
 use cenote_mysql::Class;
 use cenote_mysql::Pool;
 use cenote_mysql::mysql_async::prelude::Queryable;
+use cenote_testkit::conformance::cut;
+use cenote_testkit::{Proxy, Way};
 
 use crate::eventually;
-use crate::rig::{PATIENCE, Rig};
+use crate::rig::{PATIENCE, Rig, admin};
 
 #[tokio::test]
 async fn an_idle_connection_that_was_killed_is_replaced() {
@@ -131,4 +133,48 @@ async fn a_crash_under_load_loses_no_acknowledged_row() {
     }
     let rows = rig.rows().await;
     assert!(acknowledged.iter().all(|a| rows.contains(a)));
+}
+
+/// After the restart, another client has the number of the old session.
+#[tokio::test]
+async fn a_statement_that_is_dropped_after_a_restart_kills_no_other_client() {
+    let mut server = cenote_servers::mariadb::start().unwrap();
+    let proxy = Proxy::to_url(server.url()).await.unwrap();
+    let through = proxy.url(server.url());
+    let builder = Pool::from_url(through)
+        .max_size(1)
+        .acquire_timeout(PATIENCE);
+    let pool = builder.build().unwrap();
+    // A new server gives small numbers to its first clients.
+    let mut before = Vec::new();
+    for _ in 0..20 {
+        before.push(admin(server.url()).await);
+    }
+    let mut lease = pool.acquire().await.unwrap();
+    let id = lease.id();
+    // The server must be younger than the session by more than the second that it counts in.
+    tokio::time::sleep(Duration::from_millis(1500)).await;
+
+    // The client does not hear that its connection has ended.
+    proxy.forget(Way::ToClient);
+    server.restart().unwrap();
+    let mut others = Vec::new();
+    let mut innocent = loop {
+        let other = admin(server.url()).await;
+        match other.id() {
+            number if number == id => break other,
+            number => assert!(number < id, "the number was passed over"),
+        }
+        others.push(other);
+    };
+    assert!(cut(1, lease.query_drop("SELECT 1")).await.is_none());
+    drop(lease);
+    let one: Option<i32> = pool.query_first("SELECT 1").await.unwrap();
+
+    assert_eq!(
+        one,
+        Some(1),
+        "the slot is free, so the old session is closed"
+    );
+    innocent.ping().await.unwrap();
 }
