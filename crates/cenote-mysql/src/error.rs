@@ -199,7 +199,8 @@ pub fn classify(error: &mysql_async::Error) -> Class {
         Driver::Server(error) => by_code(error.code),
         Driver::Driver(error) => of_driver(error),
         Driver::Io(IoError::Io(error)) => of_io(error),
-        Driver::Io(_) => Class::Broken,
+        #[cfg(feature = "rustls")]
+        Driver::Io(IoError::Tls(_)) => Class::Broken,
         Driver::Url(_) => Class::Denied,
         Driver::Other(_) => Class::Statement,
     }

@@ -1,4 +1,4 @@
-//! Passwords that change, and that nobody sees.
+//! Passwords that change, and that no text shows.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
