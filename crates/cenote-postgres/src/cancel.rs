@@ -21,6 +21,9 @@ use crate::template::Template;
 /// Most dropped statements end by themselves in this time, so that no request is needed.
 const SOON: Duration = Duration::from_millis(10);
 
+/// The longest time between two requests for one session.
+const LATER: Duration = Duration::from_secs(1);
+
 impl Session {
     /// Waits until the server has answered everything that was sent, if a statement was dropped. A
     /// statement that takes longer than [`SOON`] is cancelled. No other future may use the session.
@@ -29,12 +32,14 @@ impl Session {
             return Ok(());
         }
         let mut quiet = pin!(self.client.batch_execute(""));
-        let answered = match timeout(SOON, &mut quiet).await {
-            Ok(answered) => answered,
-            Err(_) => {
-                self.cancel().await?;
-                quiet.await
+        let mut patience = SOON;
+        let answered = loop {
+            if let Ok(answered) = timeout(patience, &mut quiet).await {
+                break answered;
             }
+            // A request that comes before its statement has begun does nothing, so it is repeated.
+            self.cancel().await?;
+            patience = (patience * 2).min(LATER);
         };
         match answered {
             // The request met the empty statement behind the dropped one.

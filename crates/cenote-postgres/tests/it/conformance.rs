@@ -66,7 +66,7 @@ async fn the_manager_conforms_with_dropped_statements() {
                 .batch_execute("set lock_timeout = '7s'")
                 .await
                 .unwrap();
-            let late = session.execute("select pg_sleep(0.2)", &[]);
+            let late = session.execute("select pg_sleep(60)", &[]);
             let late = tokio::time::timeout(std::time::Duration::from_millis(20), late);
             assert!(late.await.is_err());
         },
