@@ -47,6 +47,8 @@ pub fn start_with(settings: &[Setting<'_>]) -> io::Result<Server> {
         let port = port.to_string();
         let own = [
             ("datadir", data.as_str()),
+            // A server that starts deletes all temporary tables in this folder, those of others too.
+            ("tmpdir", data.as_str()),
             ("port", port.as_str()),
             ("bind-address", "127.0.0.1"),
             // Relative to the data folder, because a path in a temporary folder may be too long for
