@@ -47,7 +47,7 @@ pub fn start_with(settings: &[Setting<'_>]) -> io::Result<Server> {
         let port = port.to_string();
         let own = [
             ("datadir", data.as_str()),
-            // A server that starts deletes all temporary tables in this folder, those of others too.
+            // A server that starts deletes all temporary tables here, also those of other servers.
             ("tmpdir", data.as_str()),
             ("port", port.as_str()),
             ("bind-address", "127.0.0.1"),
