@@ -20,6 +20,8 @@ const LIMIT: Duration = Duration::from_secs(2);
 
 const NAME: &str = "SELECT CONCAT_WS(' ', @@hostname, @@port, @@server_id)";
 
+const SECOND: Duration = Duration::from_secs(1);
+
 const UPTIME: &str = "SHOW GLOBAL STATUS LIKE 'Uptime'";
 
 /// The server that a session is on. After a failover or a restart, the same address can lead to
@@ -48,8 +50,9 @@ impl ServerId {
         let name: Option<String> = conn.query_first(NAME).await?;
         let uptime: Option<(String, u64)> = conn.query_first(UPTIME).await?;
         let seconds = uptime.map_or(0, |(_, seconds)| seconds);
-        // The server counts whole seconds.
-        let has_run = Duration::from_secs(seconds + 1) >= self.since.elapsed();
+        // The server counts whole seconds, and may be up to one too high. In doubt, no session is
+        // killed.
+        let has_run = Duration::from_secs(seconds) >= self.since.elapsed() + SECOND;
         Ok(has_run && name.as_ref() == Some(&self.name))
     }
 }

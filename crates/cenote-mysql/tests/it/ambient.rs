@@ -95,6 +95,7 @@ async fn a_transaction_inside_is_a_savepoint() {
 #[tokio::test]
 async fn a_statement_that_is_dropped_inside_fails_the_transaction() {
     let rig = Rig::with("dropped_inside", |builder| builder.max_size(2)).await;
+    crate::rig::grown_up(&rig.url).await;
     let pool = &rig.pool;
 
     let done: Result<u64, Error> = pool

@@ -7,11 +7,12 @@ use cenote_testkit::conformance::cut;
 use tokio::time::timeout;
 
 use crate::eventually;
-use crate::rig::{PATIENCE, Rig};
+use crate::rig::{PATIENCE, Rig, grown_up};
 
 #[tokio::test]
 async fn a_statement_that_is_dropped_is_killed_on_the_server() {
     let rig = Rig::with("killed", |builder| builder.max_size(1)).await;
+    grown_up(&rig.url).await;
     let pool = rig.pool.clone();
     let asleep = tokio::spawn(async move { pool.query_drop("SELECT SLEEP(1000)").await });
     rig.runs("SLEEP(1000)").await;
@@ -30,6 +31,7 @@ async fn a_statement_that_is_dropped_is_killed_on_the_server() {
 #[tokio::test]
 async fn a_prepared_statement_that_is_dropped_is_killed_on_the_server() {
     let rig = Rig::with("killed_prepared", |builder| builder.max_size(1)).await;
+    grown_up(&rig.url).await;
     let pool = rig.pool.clone();
     let asleep = tokio::spawn(async move { pool.exec_drop("SELECT SLEEP(?)", (1000,)).await });
     rig.runs("SLEEP(").await;
@@ -42,6 +44,7 @@ async fn a_prepared_statement_that_is_dropped_is_killed_on_the_server() {
 #[tokio::test]
 async fn many_dropped_statements_are_killed_over_one_connection_beside_the_pool() {
     let rig = Rig::with("many", |builder| builder.max_size(8)).await;
+    grown_up(&rig.url).await;
     let asleep: Vec<_> = (0..8)
         .map(|_| {
             let pool = rig.pool.clone();
@@ -146,6 +149,7 @@ async fn the_late_error_of_a_statement_that_was_dropped_is_no_error_of_the_next_
 #[tokio::test]
 async fn a_row_stream_that_is_dropped_long_before_its_end_is_killed() {
     let rig = Rig::with("endless", |builder| builder.max_size(1)).await;
+    grown_up(&rig.url).await;
     let mut lease = rig.acquire().await;
     let rows = (0..30).map(|a| (a, a));
     lease

@@ -98,6 +98,18 @@ impl Rig {
     }
 }
 
+/// Waits until the server is surely older than the sessions that are opened next. Only those can be
+/// killed.
+pub(crate) async fn grown_up(url: &str) {
+    let mut admin = admin(url).await;
+    eventually("the server has run for a while", async || {
+        let uptime = admin.query_first("SHOW GLOBAL STATUS LIKE 'Uptime'").await;
+        let (_, seconds): (String, u64) = uptime.unwrap().unwrap();
+        seconds > 3
+    })
+    .await;
+}
+
 /// Connects without a pool, and without the change to a local socket.
 pub(crate) async fn admin(url: &str) -> Conn {
     let options = Opts::from_url(url).unwrap();

@@ -79,6 +79,7 @@ async fn a_dropped_statement_is_killed_over_tls() {
     let (server, certificate) = start();
     let pool = Pool::from_url(server.url()).tls(certificate.trust());
     let pool = pool.max_size(1).build().unwrap();
+    crate::rig::grown_up(server.url()).await;
     let mut admin = crate::rig::admin(server.url()).await;
     let running = "SELECT COUNT(*) FROM information_schema.PROCESSLIST \
                    WHERE INFO = 'SELECT SLEEP(1000)'";
