@@ -1,5 +1,6 @@
 //! One connection through a proxy: two sockets, a pump for each direction, and an end.
 
+use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -127,7 +128,7 @@ async fn end(
         Some(Cut::Reset) => {
             for side in sides {
                 // This fails only on a dead socket.
-                let _ = side.set_zero_linger();
+                let _ = reset_at_close(side);
             }
         }
         Some(Cut::Close) => {
@@ -149,6 +150,15 @@ async fn end(
             }
         }
     }
+}
+
+/// Makes the socket send a reset when it is dropped.
+#[allow(
+    deprecated,
+    reason = "its successor is missing in the oldest tokio that this crate builds with"
+)]
+fn reset_at_close(side: &TcpStream) -> io::Result<()> {
+    side.set_linger(Some(Duration::ZERO))
 }
 
 async fn drain(side: &mut (impl AsyncRead + Unpin)) {
