@@ -3,9 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
-use std::time::Duration;
 
-use cenote::config::{IdleOrder, Nested, OnOpenError, OrOff, WarmUp};
 use futures_util::future::BoxFuture;
 use tokio_postgres::error::DbError;
 use tokio_postgres::tls::{MakeTlsConnect, TlsConnect};
@@ -81,35 +79,7 @@ macro_rules! settings {
     };
 }
 
-settings! {
-    max_size: usize;
-    min_size: usize;
-    min_idle: usize;
-    acquire_timeout: impl Into<Option<Duration>>;
-    open_timeout: impl Into<Option<Duration>>;
-    max_opening: usize;
-    on_open_error: OnOpenError;
-    idle_timeout: impl Into<Option<Duration>>;
-    max_lifetime: impl Into<Option<Duration>>;
-    lifetime_jitter: f64;
-    max_uses: impl OrOff<u64>;
-    check_after_idle: impl Into<Option<Duration>>;
-    check_on_return: bool;
-    check_timeout: Duration;
-    clean_timeout: Duration;
-    close_timeout: Duration;
-    heartbeat_interval: impl Into<Option<Duration>>;
-    upkeep_interval: Duration;
-    leak_after: impl Into<Option<Duration>>;
-    slow_acquire: impl Into<Option<Duration>>;
-    stuck_after: Duration;
-    idle_order: IdleOrder;
-    max_waiters: impl OrOff<usize>;
-    nested: Nested;
-    warm_up: WarmUp;
-    probes: usize;
-    self_probe: bool;
-}
+cenote::for_each_setting!(settings);
 
 impl Builder {
     pub(crate) fn from_url(url: String) -> Self {

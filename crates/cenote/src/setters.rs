@@ -370,3 +370,29 @@ setters! {
     /// ```
     self_probe: bool;
 }
+
+/// Calls a macro with the name and the type of each setting but `name`, for the builders of crates
+/// that pass them on. So none of these builders lacks a setting.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! for_each_setting {
+    ($list:ident) => {
+        $list! {
+            max_size: usize; min_size: usize; min_idle: usize; max_opening: usize; probes: usize;
+            acquire_timeout: impl Into<Option<std::time::Duration>>;
+            open_timeout: impl Into<Option<std::time::Duration>>;
+            idle_timeout: impl Into<Option<std::time::Duration>>;
+            max_lifetime: impl Into<Option<std::time::Duration>>; lifetime_jitter: f64;
+            check_after_idle: impl Into<Option<std::time::Duration>>; check_on_return: bool;
+            check_timeout: std::time::Duration; clean_timeout: std::time::Duration;
+            close_timeout: std::time::Duration; upkeep_interval: std::time::Duration;
+            heartbeat_interval: impl Into<Option<std::time::Duration>>;
+            leak_after: impl Into<Option<std::time::Duration>>; stuck_after: std::time::Duration;
+            slow_acquire: impl Into<Option<std::time::Duration>>; self_probe: bool;
+            max_uses: impl $crate::config::OrOff<u64>;
+            max_waiters: impl $crate::config::OrOff<usize>;
+            on_open_error: $crate::config::OnOpenError; idle_order: $crate::config::IdleOrder;
+            nested: $crate::config::Nested; warm_up: $crate::config::WarmUp;
+        }
+    };
+}
