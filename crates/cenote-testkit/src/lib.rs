@@ -1,4 +1,5 @@
 #![doc = include_str!("../README.md")]
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod backend;
 pub mod clock;
@@ -6,7 +7,8 @@ pub mod conformance;
 mod proxy;
 mod recorder;
 mod rig;
-#[cfg(feature = "sound")]
+// Models have no local pools.
+#[cfg(all(feature = "sound", not(cenote_model)))]
 pub mod sim;
 pub mod soak;
 mod status;

@@ -1,7 +1,7 @@
 //! The simulation keeps its promises: many seeds play well, a seed has the same history each time,
 //! and every oracle can fail.
 
-use cenote_testkit::sim::{Lie, Played, play, play_lie};
+use cenote_testkit::sim::{Kind, Lie, Played, play, play_kind, play_lie};
 
 /// Returns the first seed in which an oracle finds this lie.
 #[track_caller]
@@ -27,13 +27,22 @@ fn every_promise_is_kept_in_every_schedule() {
 }
 
 #[test]
+fn a_pool_of_one_thread_keeps_every_promise_in_every_schedule() {
+    for seed in 0..400 {
+        play_kind(seed, Kind::OneThread).assert_kept();
+    }
+}
+
+#[test]
 fn a_seed_has_the_same_history_each_time() {
     for seed in 1000..1030 {
-        let first = play(seed);
-        let second = play(seed);
+        for kind in [Kind::Threads, Kind::OneThread] {
+            let first = play_kind(seed, kind);
+            let second = play_kind(seed, kind);
 
-        assert!(first.story == second.story, "{first}\n{second}");
-        assert_eq!(first, second);
+            assert!(first.story == second.story, "{first}\n{second}");
+            assert_eq!(first, second);
+        }
     }
 }
 

@@ -86,7 +86,7 @@ impl<M: Manager + 'static> Builder<M> {
 impl<M: Manager + 'static> Pool<M> {
     /// Returns the part of the pool that [`Builder::annex`] has added.
     pub fn annex(&self) -> Option<&Pool<M>> {
-        self.shared.annex.as_ref()
+        self.shared.own.annex.as_ref()
     }
 
     /// Returns the pool and its annex.

@@ -21,6 +21,7 @@ use crate::manager::Manager;
 use crate::pool::Pool;
 pub use crate::shared_breaker::SharedBreaker;
 use crate::shell::carry_out::Place;
+use crate::shell::kind::{Kind, Threads};
 use crate::shell::upkeep_task;
 pub use crate::strategies::{ConsecutiveFailures, FailureRate};
 
@@ -131,10 +132,10 @@ impl<M: Manager + 'static> Breaker<'_, M> {
     }
 
     pub(crate) fn set(&self, state: BreakerState) {
-        let place = Place::here();
+        let place = Threads::<M>::here();
         if place == Place::Task {
             // Upkeep tries the pool's own probe again.
-            upkeep_task::start(&self.pool.shared);
+            let _ = upkeep_task::start(&self.pool.shared);
         }
         self.pool.shared.set_breaker(None, state, place);
     }

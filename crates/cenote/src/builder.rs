@@ -1,28 +1,22 @@
 //! The builder of a pool, and what cannot be data: hooks, observers and the breaker's strategy.
 
 use std::fmt;
-use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 
 use crate::annex::Annex;
 use crate::breaker::{SharedBreaker, Strategy};
-use crate::config::{Config, ConfigError, Limits};
+use crate::config::{Config, ConfigError};
 use crate::event::Observer;
-use crate::hook::{AsyncPredicate, Hooks, hook};
-use crate::ledger::{Ledger, may_use_trays};
+use crate::hook::{AsyncPredicate, Hook, Hooks, hook};
 use crate::manager::Manager;
-use crate::observers::Observers;
 use crate::pool::Pool;
 use crate::registry;
-use crate::rt::sync::{AtomicU64, AtomicUsize, CachePadded, Mutex, Ordering};
+use crate::shared_upkeep::SharedUpkeep;
 use crate::shell::breaker_group::BreakerGroup;
-use crate::shell::severers::Severers;
-use crate::shell::shared::Shared;
+use crate::shell::kind::{OfThreads, Threads};
+use crate::shell::shared::{Parts, PoolRef, Shared, generated_name};
 use crate::shell::strategy::StrategyPlace;
-use crate::shell::upkeep_task::Upkeep;
 use crate::time::alarm::Alarming;
-use crate::time::{self, Clock};
-use crate::tray::Trays;
 
 /// Builds a [`Pool`]. Settings that are not set have the default of [`Config`].
 ///
@@ -46,10 +40,11 @@ use crate::tray::Trays;
 pub struct Builder<M: Manager + 'static> {
     pub(crate) manager: M,
     pub(crate) config: Config,
-    hooks: Hooks<M::Resource>,
+    hooks: Hooks<Hook<M::Resource>>,
     observers: Vec<Arc<dyn Observer>>,
     strategy: Option<Arc<dyn Strategy>>,
     shared_breaker: Option<SharedBreaker>,
+    upkeep: SharedUpkeep<M>,
     seed: Option<u64>,
     pub(crate) annex: Option<Annex<M>>,
 }
@@ -66,6 +61,7 @@ impl<M: Manager + 'static> Builder<M> {
             observers: Vec::new(),
             strategy: None,
             shared_breaker: None,
+            upkeep: SharedUpkeep::new(),
             seed: None,
             annex: None,
         }
@@ -88,6 +84,7 @@ impl<M: Manager + 'static> Builder<M> {
             observers: self.observers.clone(),
             strategy: None,
             shared_breaker: self.shared_breaker.clone(),
+            upkeep: self.upkeep.clone(),
             seed: self.seed,
             annex: None,
         }
@@ -199,6 +196,13 @@ impl<M: Manager + 'static> Builder<M> {
         self
     }
 
+    /// Shares one upkeep task with other pools, in place of one of its own. [`SharedUpkeep`] has an
+    /// example.
+    pub fn shared_upkeep(mut self, upkeep: &SharedUpkeep<M>) -> Self {
+        self.upkeep = upkeep.clone();
+        self
+    }
+
     /// The seed of every random draw of this pool (back-off, lifetime), so that a simulation can be
     /// played again.
     #[doc(hidden)]
@@ -222,60 +226,36 @@ impl<M: Manager + 'static> Builder<M> {
     /// # Ok(()) }
     /// ```
     pub fn build(mut self) -> Result<Pool<M>, ConfigError> {
-        let name: Arc<str> = Arc::from(&**self.config.name.get_or_insert_with(generated_name));
+        self.config.name.get_or_insert_with(generated_name);
         let annex = self.build_annex()?;
-        let limits = Arc::new(Limits::check(self.config)?);
-        let asks = self.hooks.before_acquire.is_some();
-        let asks_back = self.hooks.before_release.is_some();
-        let size = may_use_trays(&limits, asks || asks_back).then_some(limits.max_size);
-        let trays = Trays::for_size(size.unwrap_or(0));
-        let any_seed = || RandomState::new().hash_one(&name);
-        let seed = self.seed.unwrap_or_else(any_seed);
-        let observers = Observers::new(Arc::clone(&name), self.observers);
-        let mut ledger = Ledger::new(
-            Arc::clone(&limits),
-            Arc::clone(&name),
-            asks,
-            trays.len(),
-            seed,
-            time::now(),
-        );
-        if let Some(annex) = &annex {
-            let numbers = Arc::clone(annex.shared.ledger().numbers.get_or_insert_default());
-            ledger.numbers = Some(numbers);
-        }
+        let numbers = annex.as_ref().map(|annex| {
+            let mut ledger = annex.shared.ledger();
+            Arc::clone(ledger.numbers.get_or_insert_default())
+        });
         let group = self.shared_breaker.map(|breaker| breaker.group);
-        let shared = Shared {
-            name,
+        let parts = Parts {
             manager: self.manager,
-            clock: Clock::new(observers.any()),
-            works_on_return: limits.check_on_return || asks_back,
             hooks: self.hooks,
-            observers,
+            observers: self.observers,
             strategy: StrategyPlace::new(self.strategy, group.clone()),
-            severers: Severers::default(),
-            ledger: CachePadded(Mutex::new(ledger)),
-            trays,
-            limits,
-            upkeep: Arc::new(Upkeep::new()),
-            alarm: Alarming::default(),
-            handles: AtomicUsize::new(1),
-            number: registry::number(),
-            annex,
+            seed: self.seed,
+            upkeep: self.upkeep.group,
+            own: OfThreads {
+                alarm: Alarming::default(),
+                number: registry::number(),
+                annex,
+            },
         };
-        shared.observers.pool_opened(shared.limits.max_size);
-        let shared = Arc::new(shared);
+        let shared: PoolRef<Threads<M>> = PoolRef(Arc::new(Shared::build(self.config, parts)?));
+        shared.ledger().numbers = numbers;
         registry::enter(&shared);
         if let Some(group) = group {
             group.join(&shared);
         }
-        Ok(Pool { shared })
+        let pool = Pool { shared };
+        pool.manager().built(&pool);
+        Ok(pool)
     }
-}
-
-fn generated_name() -> String {
-    static BUILT: AtomicU64 = AtomicU64::new(1);
-    format!("pool-{}", BUILT.fetch_add(1, Ordering::Relaxed))
 }
 
 impl<M: Manager + 'static> fmt::Debug for Builder<M> {

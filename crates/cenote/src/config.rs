@@ -374,7 +374,7 @@ fn shown(value: Duration) -> String {
     }
 }
 
-fn require(
+pub(crate) fn require(
     holds: bool,
     field: &'static str,
     value: impl fmt::Display,

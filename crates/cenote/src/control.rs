@@ -1,23 +1,17 @@
 //! Operations on the whole pool: look at it, resize it, suspend it, close it.
 
-use std::future::{Future, poll_fn};
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::pin::pin;
-use std::task::Poll;
 use std::time::Duration;
 
 use crate::annex::both;
 use crate::breaker::Breaker;
 use crate::config::{Config, ConfigError};
-use crate::ledger::Outcome;
 use crate::manager::Manager;
 use crate::pool::Pool;
 use crate::registry::Living;
 use crate::shell::carry_out::Place;
+use crate::shell::kind::{Kind, Threads};
 use crate::shell::shared::{PoolLedger, PoolOrders};
-use crate::shell::upkeep_task;
-use crate::shell::watcher::Watcher;
-use crate::status::{CloseReason, Health, Holder, Leftover, Status};
+use crate::status::{Health, Holder, Leftover, Status};
 use crate::time::{self, Moment};
 
 impl<M: Manager + 'static> Pool<M> {
@@ -139,10 +133,7 @@ impl<M: Manager + 'static> Pool<M> {
     /// # Ok(()) }
     /// ```
     pub fn resize(&self, max_size: usize) -> Result<(), ConfigError> {
-        self.shared.limits.check_resize(max_size)?;
-        let from = self.order(|ledger, now, orders| ledger.resize(max_size, now, orders));
-        self.shared.observers.resized(from, max_size);
-        Ok(())
+        self.shared.resize(max_size)
     }
 
     /// Retires all resources that are open now, after a failover or when a secret was rotated. Idle
@@ -196,30 +187,7 @@ impl<M: Manager + 'static> Pool<M> {
     /// ```
     pub fn retain(&self, mut keep: impl FnMut(&mut M::Resource) -> bool) {
         for part in self.parts() {
-            part.retain_own(&mut keep);
-        }
-    }
-
-    fn retain_own(&self, keep: &mut impl FnMut(&mut M::Resource) -> bool) {
-        let idle = self.shared.ledger_off_trays().idle();
-        for (slot, id) in idle {
-            let mut ledger = self.shared.ledger_off_trays();
-            let looked_at = ledger.look_at(slot, id, time::now());
-            drop(ledger);
-            let Some(mut pooled) = looked_at else {
-                continue;
-            };
-            let kept = catch_unwind(AssertUnwindSafe(|| keep(&mut pooled.resource)));
-            let refused = Outcome::Unfit(CloseReason::Refused);
-            self.order(|ledger, now, orders| match kept {
-                Ok(false) => {
-                    ledger.judged(slot, pooled, refused, now, orders);
-                }
-                Ok(true) | Err(_) => ledger.put_back(slot, pooled, now, orders),
-            });
-            if let Err(panic) = kept {
-                resume_unwind(panic);
-            }
+            part.shared.retain(&mut keep);
         }
     }
 
@@ -308,7 +276,13 @@ impl<M: Manager + 'static> Pool<M> {
     /// # Ok(()) }
     /// ```
     pub fn close(&self) {
-        self.shared.close(Place::here());
+        self.close_in(Threads::<M>::here());
+    }
+
+    pub(crate) fn close_in(&self, place: Place) {
+        for part in self.parts() {
+            part.shared.close(place);
+        }
     }
 
     /// As [`close`](Pool::close), and waits up to `limit` until all leases have come back and all
@@ -332,41 +306,14 @@ impl<M: Manager + 'static> Pool<M> {
     /// # Cancel safety
     /// The first poll closes the pool. Dropping this future only stops the waiting.
     pub async fn close_within(&self, limit: Duration) -> Leftover {
-        upkeep_task::start(&self.shared);
-        let failed = Living::status(&*self.shared).close_failed;
-        let began = time::now();
-        let end = began.checked_add(limit);
-        self.shared.close(Place::Task);
-        let mut timer = pin!(time::sleep_until(end));
-        let mut watcher = Watcher::new(&self.shared);
-        poll_fn(|context| {
-            watcher.watch(context);
-            let drained = self.shared.order(Place::Task, |ledger, now, orders| {
-                ledger.end(orders, now);
-                ledger.is_drained()
-            });
-            if drained {
-                Poll::Ready(())
-            } else {
-                timer.as_mut().poll(context)
-            }
-        })
-        .await;
-        let now = time::now();
-        let left = {
-            let ledger = self.shared.ledger_off_trays();
-            Leftover {
-                leases: ledger.holders(now),
-                unfinished: ledger.unfinished(),
-                close_failed: ledger.status(now).close_failed - failed,
-            }
-        };
-        self.shared
-            .log_end(&left, now.saturating_duration_since(began));
         let Some(annex) = self.annex() else {
-            return left;
+            return self.shared.close_within(limit).await;
         };
-        let rest = end.map_or(Duration::MAX, |end| end.saturating_duration_since(now));
+        let began = time::now();
+        annex.close_in(Place::Task);
+        let left = self.shared.close_within(limit).await;
+        let took = time::now().saturating_duration_since(began);
+        let rest = limit.saturating_sub(took);
         left.and(Box::pin(annex.close_within(rest)).await)
     }
 
@@ -383,17 +330,13 @@ impl<M: Manager + 'static> Pool<M> {
         self.shared.ledger().queued_wakers()
     }
 
-    /// Makes one call to the ledger, and carries out its orders.
-    fn order<T>(
+    fn order_all(
         &self,
-        call: impl FnOnce(&mut PoolLedger<M>, Moment, &mut PoolOrders<M>) -> T,
-    ) -> T {
-        self.shared.order(Place::here(), call)
-    }
-
-    fn order_all(&self, call: impl Fn(&mut PoolLedger<M>, Moment, &mut PoolOrders<M>)) {
+        call: impl Fn(&mut PoolLedger<Threads<M>>, Moment, &mut PoolOrders<Threads<M>>),
+    ) {
         for part in self.parts() {
-            part.order(&call);
+            part.shared.order(Threads::<M>::here(), &call);
+            part.shared.uppers.tell();
         }
     }
 }

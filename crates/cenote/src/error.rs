@@ -14,6 +14,7 @@ use std::time::Duration;
 pub use crate::error_class::ErrorClass;
 use crate::status::{RefusalReason, is_known};
 pub use crate::timed_out::{Phase, TimedOut};
+pub use crate::warm_error::WarmError;
 
 /// Why an acquire failed.
 ///
@@ -67,6 +68,12 @@ pub enum AcquireError<E> {
         /// The pool's name.
         pool: Arc<str>,
     },
+    /// A [`LocalPool`](crate::local::LocalPool) was used outside of a `LocalSet`, and its tasks
+    /// could not be started: use it in `LocalSet::run_until`, or in a task of the set.
+    NoLocalSet {
+        /// The pool's name.
+        pool: Arc<str>,
+    },
     /// This task already holds a lease of this pool, and `nested` is `Deny`.
     Nested {
         /// The pool's name.
@@ -81,7 +88,10 @@ impl<E> AcquireError<E> {
     pub fn is_retryable(&self) -> bool {
         !matches!(
             self,
-            Self::Closed { .. } | Self::Nested { .. } | Self::BlockingInRuntime { .. }
+            Self::Closed { .. }
+                | Self::Nested { .. }
+                | Self::BlockingInRuntime { .. }
+                | Self::NoLocalSet { .. }
         )
     }
 
@@ -92,6 +102,7 @@ impl<E> AcquireError<E> {
             Self::Unavailable(unavailable) => &unavailable.pool,
             Self::Closed { pool }
             | Self::BlockingInRuntime { pool }
+            | Self::NoLocalSet { pool }
             | Self::Open { pool, .. }
             | Self::Rejected { pool, .. }
             | Self::Nested { pool, .. } => pool,
@@ -107,7 +118,10 @@ impl<E> AcquireError<E> {
             Self::Unavailable(_) => Some(RefusalReason::Unavailable),
             Self::Nested { .. } => Some(RefusalReason::Nested),
             Self::Closed { .. } => Some(RefusalReason::Closed),
-            Self::TimedOut(_) | Self::Open { .. } | Self::BlockingInRuntime { .. } => None,
+            Self::TimedOut(_)
+            | Self::Open { .. }
+            | Self::BlockingInRuntime { .. }
+            | Self::NoLocalSet { .. } => None,
         }
     }
 }
@@ -127,6 +141,11 @@ impl<E> fmt::Display for AcquireError<E> {
                 f,
                 "pool `{pool}`: `acquire_blocking` would block the only thread of this runtime: \
                  use `acquire().await`, or call it in `spawn_blocking`"
+            ),
+            Self::NoLocalSet { pool } => write!(
+                f,
+                "pool `{pool}` belongs to one thread and cannot start its tasks: \
+                 use it in a `LocalSet`"
             ),
             Self::Nested { pool, held } => {
                 write!(
@@ -341,47 +360,4 @@ fn write_chain(f: &mut fmt::Formatter<'_>, error: &dyn Error) -> fmt::Result {
         next = error.source();
     }
     f.write_str(&said)
-}
-
-/// Why a warm-up failed.
-///
-/// ```
-/// # #[tokio::main(flavor = "current_thread")]
-/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// use cenote::{Pool, WarmError};
-///
-/// let pool = Pool::from_fn(async || Err::<(), _>("connection refused")).build()?;
-/// let error = pool.warm().await.unwrap_err();
-/// assert!(matches!(error, WarmError::Open(_)));
-/// assert!(error.to_string().ends_with("opening failed: connection refused"));
-///
-/// pool.close();
-/// assert!(matches!(pool.warm().await, Err(WarmError::Closed)));
-/// # Ok(()) }
-/// ```
-#[derive(Debug)]
-#[non_exhaustive]
-pub enum WarmError<E> {
-    /// A resource could not be opened.
-    Open(OpenError<E>),
-    /// The pool was closed meanwhile.
-    Closed,
-}
-
-impl<E> fmt::Display for WarmError<E> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Open(error) => write!(f, "the pool could not be warmed up: {error}"),
-            Self::Closed => f.write_str("the pool was closed while it was warmed up"),
-        }
-    }
-}
-
-impl<E: fmt::Debug + 'static> Error for WarmError<E> {
-    fn source(&self) -> Option<&(dyn Error + 'static)> {
-        match self {
-            Self::Open(error) => error.source(),
-            Self::Closed => None,
-        }
-    }
 }

@@ -1,5 +1,6 @@
 //! Classes of errors, by which a strategy tells a wrong password from a refused connection.
 
+use std::any::Any;
 use std::io;
 
 /// What kind of error a manager met, for the breaker's [`Strategy`](crate::breaker::Strategy). See
@@ -17,6 +18,10 @@ pub enum ErrorClass {
     TimedOut,
     /// The callback panicked. The pool says so, and no manager has to.
     Panicked,
+    /// The manager called the open off, because no caller needs the resource any more. That is no
+    /// failure: nothing counts it, and no caller is told. If a caller waits for it by then, the
+    /// open is tried again after a short pause.
+    CalledOff,
     /// Any other error.
     #[default]
     Other,
@@ -50,5 +55,10 @@ impl ErrorClass {
             Kind::PermissionDenied => Self::Denied,
             _ => Self::Other,
         }
+    }
+
+    /// The class of an error of any type: of an `io::Error` the class of its kind.
+    pub(crate) fn of_any(error: &dyn Any) -> Self {
+        error.downcast_ref().map_or(Self::Other, Self::of_io)
     }
 }

@@ -4,13 +4,13 @@ use std::borrow::Cow;
 use std::fmt;
 use std::future::poll_fn;
 use std::panic::Location;
-use std::sync::Arc;
 use std::task::Poll;
 
 use crate::ledger::{Orders, SlotNo};
 use crate::manager::Manager;
 use crate::shell::carry_out::Place;
-use crate::shell::shared::Shared;
+use crate::shell::kind::Threads;
+use crate::shell::shared::PoolRef;
 use crate::shell::watcher::Watcher;
 
 /// A slot whose resource was taken out, from [`Lease::hold_slot`](crate::Lease::hold_slot). The
@@ -22,7 +22,7 @@ use crate::shell::watcher::Watcher;
 /// It does not keep its pool open.
 #[must_use = "a slot that is not kept is free at once"]
 pub struct HeldSlot<M: Manager + 'static> {
-    shared: Arc<Shared<M>>,
+    shared: PoolRef<Threads<M>>,
     slot: SlotNo,
     id: u64,
     site: &'static Location<'static>,
@@ -31,7 +31,7 @@ pub struct HeldSlot<M: Manager + 'static> {
 impl<M: Manager + 'static> HeldSlot<M> {
     /// The lease in `slot` has left its tray.
     pub(crate) fn new(
-        shared: Arc<Shared<M>>,
+        shared: PoolRef<Threads<M>>,
         slot: SlotNo,
         id: u64,
         site: &'static Location<'static>,
@@ -43,7 +43,7 @@ impl<M: Manager + 'static> HeldSlot<M> {
             site,
         };
         held.shared.order(Place::Drop, |ledger, now, orders| {
-            ledger.hold(slot, now, orders);
+            ledger.keep(slot, now, orders);
         });
         held
     }

@@ -12,8 +12,9 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 /// A hook, with its type erased.
-pub(crate) type Hook<R> =
-    Arc<dyn for<'a> Fn(&'a mut R) -> Pin<Box<dyn Future<Output = bool> + Send + 'a>> + Send + Sync>;
+pub(crate) type Hook<R> = Arc<dyn for<'a> Fn(&'a mut R) -> Answer<'a> + Send + Sync>;
+
+pub(crate) type Answer<'a> = Pin<Box<dyn Future<Output = bool> + Send + 'a>>;
 
 /// An async function that is asked about a resource: `async fn(&mut R) -> bool`.
 ///
@@ -119,7 +120,7 @@ pub(crate) fn hook<R: 'static>(predicate: impl for<'a> AsyncPredicate<'a, R>) ->
     Arc::new(move |resource| Box::pin(predicate.ask(resource)))
 }
 
-pub(crate) struct Hooks<R> {
-    pub(crate) before_acquire: Option<Hook<R>>,
-    pub(crate) before_release: Option<Hook<R>>,
+pub(crate) struct Hooks<H> {
+    pub(crate) before_acquire: Option<H>,
+    pub(crate) before_release: Option<H>,
 }

@@ -2,22 +2,19 @@
 
 use std::borrow::Cow;
 use std::fmt;
-use std::future::poll_fn;
-use std::mem;
 use std::ops::{Deref, DerefMut};
 use std::panic::Location;
-use std::pin::Pin;
-use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use crate::held_slot::HeldSlot;
 use crate::ledger::{Condition, LabelParts, Manner};
 use crate::manager::{LeaseEnd, Manager};
-use crate::rt;
-use crate::shell::driver;
+use crate::shell::kind::Threads;
 use crate::shell::pooled::Pooled;
 #[cfg(not(cenote_model))]
 use crate::shell::pooled::Stay;
+use crate::shell::release::release;
+use crate::shell::uppers::Kept;
 use crate::status::Meter;
 use crate::time;
 
@@ -47,16 +44,10 @@ use crate::time;
 #[must_use = "a lease that is not kept goes back at once"]
 pub struct Lease<M: Manager + 'static> {
     /// Present until the lease ends.
-    pooled: Option<Box<Pooled<M>>>,
+    pooled: Option<Box<Pooled<Threads<M>>>>,
 }
 
 impl<M: Manager + 'static> Lease<M> {
-    pub(crate) fn new(pooled: Box<Pooled<M>>) -> Self {
-        Self {
-            pooled: Some(pooled),
-        }
-    }
-
     /// Returns the number of the resource in its pool, from 1. No number is used twice.
     pub fn id(this: &Self) -> u64 {
         this.pooled().id
@@ -187,26 +178,14 @@ impl<M: Manager + 'static> Lease<M> {
     /// # Cancel safety
     /// If this future is dropped, a task of the pool does the rest. Nothing is lost.
     pub async fn release(mut this: Self) {
-        let pooled = this.pooled.take();
-        let left = pooled.and_then(|pooled| pooled.end(LeaseEnd::Returned, Manner::Awaited));
-        let Some((shared, work)) = left else { return };
-        let mut rest = Rest(work.map(|work| Box::pin(driver::run(&shared, *work)) as Job));
-        let mut yielded = false;
-        poll_fn(|context| {
-            // Out while it runs: a job that has panicked is not polled again.
-            if let Some(mut job) = rest.0.take() {
-                let poll = job.as_mut().poll(context);
-                rest.0 = Some(job).filter(|_| poll.is_pending());
-                return poll;
-            }
-            // A runtime may run the waiter that was served on this thread only.
-            if mem::replace(&mut yielded, true) {
-                return Poll::Ready(());
-            }
-            context.waker().wake_by_ref();
-            Poll::Pending
-        })
-        .await;
+        if let Some(pooled) = this.pooled.take() {
+            release(pooled).await;
+        }
+    }
+
+    /// Keeps this lease for long. See [`second_level`](crate::second_level).
+    pub(crate) fn keep(this: &mut Self) -> Kept<M> {
+        this.pooled.as_mut().expect(ENDED).keep()
     }
 
     /// Whether the resource stays in its scope after a use that has ended in this way.
@@ -215,25 +194,21 @@ impl<M: Manager + 'static> Lease<M> {
         this.pooled.as_mut().expect(ENDED).stay(end)
     }
 
-    fn pooled(&self) -> &Pooled<M> {
+    fn pooled(&self) -> &Pooled<Threads<M>> {
         self.pooled.as_ref().expect(ENDED)
     }
 }
 
-const ENDED: &str = "a lease has its resource until it ends";
-
-type Job = Pin<Box<dyn Future<Output = ()> + Send>>;
-
-/// The work that `release` has to do. If it is dropped midway, a task of the pool goes on with it.
-struct Rest(Option<Job>);
-
-impl Drop for Rest {
-    fn drop(&mut self) {
-        if let Some(job) = self.0.take() {
-            rt::spawn(job);
+impl<M: Manager + 'static> From<Box<Pooled<Threads<M>>>> for Lease<M> {
+    #[inline]
+    fn from(pooled: Box<Pooled<Threads<M>>>) -> Self {
+        Self {
+            pooled: Some(pooled),
         }
     }
 }
+
+const ENDED: &str = "a lease has its resource until it ends";
 
 impl<M: Manager + 'static> Drop for Lease<M> {
     #[inline]

@@ -7,8 +7,8 @@
 //!
 //! | level | lines |
 //! |---|---|
-//! | WARN | `leak` (once per lease), `nested acquire` (tasks hold and wait in a circle), `acquire timed out` (with the full error), `slow acquire` (it has waited for `slow_acquire` and still waits), `opening failed`, `closing failed`, `breaker tripped` |
-//! | INFO | `warmed up`, `opens succeed again`, `breaker active`, `resized`, `pool closed`, `closed in order` or `closed with leftovers`, `returned after all` (a leak that came back) |
+//! | WARN | `leak` (once per lease), `nested acquire` (tasks hold and wait in a circle), `acquire timed out` (with the full error), `slow acquire` (it has waited for `slow_acquire` and still waits), `opening failed`, `opening took longer than ..` or `opening panicked`, `closing failed`, `breaker tripped` |
+//! | INFO | `warmed up` or `not warmed up`, `opens succeed again`, `breaker active`, `resized`, `pool closed`, `closed in order` or `closed with leftovers`, `returned after all` (a leak that came back) |
 //! | DEBUG | `opened`, `closed` with its reason, `callback failed`, `breaker recovering` |
 //!
 //! **Storms.** There are three kinds of lines that can come in storms: failed opens, failed

@@ -1,11 +1,11 @@
 //! The manager: how a resource is opened, checked, cleaned and closed. All of it is user code.
 
-use std::any::Any;
 use std::error::Error;
 use std::fmt;
 use std::future::Future;
 
 use crate::error::ErrorClass;
+use crate::pool::Pool;
 use crate::sever::Severer;
 
 /// Opens one kind of resource, and knows whether it is still good.
@@ -113,10 +113,7 @@ pub trait Manager: Send + Sync {
     /// assert_eq!(Sockets.classify(&refused), ErrorClass::Unreachable);
     /// ```
     fn classify(&self, error: &Self::Error) -> ErrorClass {
-        let error: &dyn Any = error;
-        error
-            .downcast_ref()
-            .map_or(ErrorClass::Other, ErrorClass::of_io)
+        ErrorClass::of_any(error)
     }
 
     /// Finds out whether a resource is alive. An error closes it. Limited by `check_timeout`.
@@ -141,6 +138,39 @@ pub trait Manager: Send + Sync {
     /// may not trust a resource whose user has panicked or was cancelled in the middle of
     /// something.
     fn is_broken(&self, resource: &mut Self::Resource, end: LeaseEnd) -> bool {
+        false
+    }
+
+    /// Returns whether a resource that works is closed all the same, because it is used up or its
+    /// state cannot be undone. It is not lent again, and the breaker counts no failure. The pool
+    /// asks after [`is_broken`](Manager::is_broken), at the same times.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use cenote::{CloseReason, LeaseEnd, Manager, Pool};
+    ///
+    /// struct Buffers;
+    ///
+    /// impl Manager for Buffers {
+    ///     type Resource = Vec<u8>;
+    ///     type Error = String;
+    ///
+    ///     async fn open(&self) -> Result<Vec<u8>, String> {
+    ///         Ok(Vec::new())
+    ///     }
+    ///
+    ///     fn is_spent(&self, buffer: &mut Vec<u8>, _: LeaseEnd) -> bool {
+    ///         buffer.capacity() > 1024
+    ///     }
+    /// }
+    ///
+    /// let pool = Pool::builder(Buffers).build()?;
+    /// pool.acquire().await?.reserve(4096);
+    /// assert_eq!(pool.status().closes.by(CloseReason::Refused), 1);
+    /// # Ok(()) }
+    /// ```
+    fn is_spent(&self, resource: &mut Self::Resource, end: LeaseEnd) -> bool {
         false
     }
 
@@ -182,6 +212,14 @@ pub trait Manager: Send + Sync {
     /// [`Pool::sever`](crate::Pool::sever), which has an example.
     fn severer(&self, resource: &mut Self::Resource) -> Option<Severer> {
         None
+    }
+
+    /// The pool of this manager was built. For [`second_level::On`](crate::second_level::On).
+    #[doc(hidden)]
+    fn built(&self, pool: &Pool<Self>)
+    where
+        Self: Sized + 'static,
+    {
     }
 
     /// Closes a resource for good. Its slot is free when this is done, or when `close_timeout` is

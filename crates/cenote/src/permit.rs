@@ -3,7 +3,6 @@
 use std::fmt;
 use std::future::{Future, poll_fn};
 use std::panic::Location;
-use std::sync::Arc;
 use std::time::Duration;
 
 use crate::error::AcquireError;
@@ -12,7 +11,8 @@ use crate::manager::Manager;
 use crate::pool::Pool;
 use crate::shell::acquire::{Acquire, Patience, Reserve, by_ledger};
 use crate::shell::carry_out::Place;
-use crate::shell::shared::Shared;
+use crate::shell::kind::Threads;
+use crate::shell::shared::PoolRef;
 use crate::shell::waiting::Waiting;
 
 impl<M: Manager + 'static> Pool<M> {
@@ -107,14 +107,14 @@ impl<M: Manager + 'static> Pool<M> {
 /// A permit does not keep its pool open.
 #[must_use = "a permit that is not kept gives its place up at once"]
 pub struct Permit<M: Manager + 'static> {
-    shared: Arc<Shared<M>>,
+    shared: PoolRef<Threads<M>>,
     spent: bool,
 }
 
 impl<M: Manager + 'static> Permit<M> {
-    pub(crate) fn new(shared: &Arc<Shared<M>>) -> Self {
+    pub(crate) fn new(shared: &PoolRef<Threads<M>>) -> Self {
         Self {
-            shared: Arc::clone(shared),
+            shared: shared.clone(),
             spent: false,
         }
     }
@@ -165,7 +165,7 @@ impl<M: Manager + 'static> Permit<M> {
         site: &'static Location<'static>,
         patience: Patience,
     ) -> Acquire<M> {
-        let shared = Arc::clone(&self.shared);
+        let shared = self.shared.clone();
         let mut waiting = Waiting::new(&shared, site, patience).asking(Ask::WithPlace);
         let outcome = poll_fn(|context| {
             // The first poll spends the place, whatever comes of it.

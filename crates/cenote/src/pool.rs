@@ -1,25 +1,23 @@
 //! The pool: the ways to acquire, warm-up, and handles.
 
 use std::fmt;
-use std::future::{Future, poll_fn};
+use std::future::Future;
 use std::panic::Location;
+use std::sync::Weak;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use crate::builder::Builder;
-use crate::config::WarmUp;
 use crate::error::{AcquireError, WarmError};
 use crate::lease::Lease;
 use crate::ledger::Ask;
 use crate::manager::Manager;
 use crate::shell::acquire::{self, Acquire, Patience};
 use crate::shell::carry_out::Place;
-use crate::shell::shared::Shared;
-use crate::shell::upkeep_task;
+use crate::shell::kind::{Kind, Threads};
+use crate::shell::shared::{PoolRef, Shared};
 use crate::shell::waiting::Waiting;
-use crate::shell::watcher::Watcher;
-use crate::time::{self, Moment};
+use crate::time::Moment;
 
 /// A pool of resources. It is a cheap handle: clone it and share it.
 ///
@@ -40,7 +38,7 @@ use crate::time::{self, Moment};
 /// # Ok(()) }
 /// ```
 pub struct Pool<M: Manager + 'static> {
-    pub(crate) shared: Arc<Shared<M>>,
+    pub(crate) shared: PoolRef<Threads<M>>,
 }
 
 impl<M: Manager + 'static> Pool<M> {
@@ -228,15 +226,8 @@ impl<M: Manager + 'static> Pool<M> {
     pub fn try_acquire_or_open(
         &self,
     ) -> impl Future<Output = Result<Option<Lease<M>>, AcquireError<M::Error>>> + Send {
-        let waiting =
-            Waiting::new(&self.shared, Location::caller(), Patience::Usual).asking(Ask::Unqueued);
-        async move {
-            match waiting.await {
-                Ok(lease) => Ok(Some(lease)),
-                Err(AcquireError::Rejected { .. }) => Ok(None),
-                Err(error) => Err(error),
-            }
-        }
+        let waiting = Waiting::new(&self.shared, Location::caller(), Patience::Usual);
+        acquire::or_none(waiting.asking(Ask::Unqueued))
     }
 
     /// Lends a resource to a thread, within the pool's `acquire_timeout`. It blocks the thread; in
@@ -290,27 +281,11 @@ impl<M: Manager + 'static> Pool<M> {
     /// # Cancel safety
     /// Dropping this future only stops the waiting. Opens that were begun go on.
     pub async fn warm(&self) -> Result<(), WarmError<M::Error>> {
-        upkeep_task::start(&self.shared);
-        let (started, before) = (time::now(), self.status());
-        let mut watcher = Watcher::new(&self.shared);
-        let warmed = poll_fn(|context| {
-            watcher.watch(context);
-            self.shared.order(Place::Task, |ledger, now, orders| {
-                ledger.warm(before.open_failed, now, orders)
-            })
-        })
-        .await;
-        let opened = self.status().opened - before.opened;
-        let took = time::now().saturating_duration_since(started);
-        self.shared.observers.warmed(opened, took, warmed.is_ok());
-        match warmed {
-            Err(WarmError::Open(_)) if self.shared.limits.warm_up == WarmUp::BestEffort => Ok(()),
-            warmed => warmed,
-        }
+        self.shared.warm().await
     }
 
     /// Returns another handle, if there is still one.
-    pub(crate) fn of(shared: Arc<Shared<M>>) -> Option<Self> {
+    pub(crate) fn of(shared: PoolRef<Threads<M>>) -> Option<Self> {
         let one_more = |handles: usize| (handles > 0).then_some(handles + 1);
         let handles = &shared.handles;
         let added = handles.fetch_update(Ordering::AcqRel, Ordering::Relaxed, one_more);
@@ -320,7 +295,7 @@ impl<M: Manager + 'static> Pool<M> {
     /// Returns a handle that does not keep the pool open. See [`WeakPool`] for an example.
     pub fn downgrade(&self) -> WeakPool<M> {
         WeakPool {
-            shared: Arc::downgrade(&self.shared),
+            shared: Threads::downgrade(&self.shared),
         }
     }
 }
@@ -329,7 +304,7 @@ impl<M: Manager + 'static> Clone for Pool<M> {
     fn clone(&self) -> Self {
         self.shared.handles.fetch_add(1, Ordering::Relaxed);
         Self {
-            shared: Arc::clone(&self.shared),
+            shared: self.shared.clone(),
         }
     }
 }
@@ -337,7 +312,7 @@ impl<M: Manager + 'static> Clone for Pool<M> {
 impl<M: Manager + 'static> Drop for Pool<M> {
     fn drop(&mut self) {
         if self.shared.handles.fetch_sub(1, Ordering::AcqRel) == 1 {
-            self.shared.close(Place::Drop);
+            self.close_in(Place::Drop);
         }
     }
 }
@@ -362,13 +337,13 @@ impl<M: Manager + 'static> fmt::Debug for Pool<M> {
 /// # Ok::<_, cenote::ConfigError>(())
 /// ```
 pub struct WeakPool<M: Manager + 'static> {
-    shared: Weak<Shared<M>>,
+    shared: Weak<Shared<Threads<M>>>,
 }
 
 impl<M: Manager + 'static> WeakPool<M> {
     /// Returns the pool, if there is still a handle to it.
     pub fn upgrade(&self) -> Option<Pool<M>> {
-        Pool::of(self.shared.upgrade()?)
+        Pool::of(Threads::upgrade(&self.shared)?)
     }
 }
 

@@ -83,11 +83,11 @@ reasons! {
         FailedCheck "failed_check";
         /// It could not be cleaned.
         FailedClean "failed_clean";
-        /// A hook, or the predicate of `retain`, refused it.
+        /// A hook, the predicate of `retain`, or `is_spent` of its manager refused it.
         Refused "refused";
         /// `invalidate` retired it.
         Invalidated "invalidated";
-        /// `resize` made it one too many.
+        /// `resize` made it one too many, or `evict` closed it.
         Shrunk "shrunk";
         /// The pool was closed.
         PoolClosed "pool_closed";

@@ -57,7 +57,8 @@ use crate::manager::Manager;
 use crate::pool::Pool;
 use crate::rt::sync::{AtomicU64, Ordering};
 use crate::shell::guarded::guarded_now;
-use crate::shell::shared::Shared;
+use crate::shell::kind::{Kind, Threads};
+use crate::shell::shared::{PoolRef, Shared};
 use crate::status::{Advice, Health, Holder, SlotView, Status, WaiterView};
 use crate::time;
 
@@ -79,7 +80,7 @@ pub fn pools() -> Vec<AnyPool> {
 pub struct AnyPool {
     name: Arc<str>,
     number: u64,
-    pool: Weak<dyn Living>,
+    pool: Weak<dyn Controlled>,
 }
 
 impl AnyPool {
@@ -207,7 +208,7 @@ impl AnyPool {
         }
     }
 
-    fn living(&self) -> Option<Arc<dyn Living>> {
+    fn living(&self) -> Option<Arc<dyn Controlled>> {
         self.pool.upgrade().filter(|pool| pool.has_handles())
     }
 }
@@ -231,8 +232,14 @@ pub(crate) enum Verb {
     Breaker(BreakerState),
 }
 
-/// A pool whose kind is forgotten.
-pub(crate) trait Living: Send + Sync {
+/// A pool whose manager is forgotten.
+trait Controlled: Living + Send + Sync {
+    fn resize(self: Arc<Self>, max_size: usize) -> Option<Result<(), ConfigError>>;
+    fn obey(self: Arc<Self>, verb: Verb);
+}
+
+/// The questions to a pool of any kind.
+pub(crate) trait Living {
     fn has_handles(&self) -> bool;
     fn status(&self) -> Status;
     fn health(&self) -> Health;
@@ -243,14 +250,12 @@ pub(crate) trait Living: Send + Sync {
     fn config(&self) -> Config;
     fn is_suspended(&self) -> bool;
     fn is_closed(&self) -> bool;
-    fn resize(self: Arc<Self>, max_size: usize) -> Option<Result<(), ConfigError>>;
-    fn obey(self: Arc<Self>, verb: Verb);
     fn breaker_state(&self) -> BreakerState;
     fn attach(&self, observer: Arc<dyn Observer>);
     fn detach(&self, observer: &Arc<dyn Observer>) -> bool;
 }
 
-impl<M: Manager + 'static> Living for Shared<M> {
+impl<K: Kind> Living for Shared<K> {
     fn has_handles(&self) -> bool {
         self.handles.load(Ordering::Relaxed) > 0
     }
@@ -298,21 +303,6 @@ impl<M: Manager + 'static> Living for Shared<M> {
         self.ledger().is_closed()
     }
 
-    fn resize(self: Arc<Self>, max_size: usize) -> Option<Result<(), ConfigError>> {
-        Some(Pool::of(self)?.resize(max_size))
-    }
-
-    fn obey(self: Arc<Self>, verb: Verb) {
-        let Some(pool) = Pool::of(self) else { return };
-        match verb {
-            Verb::Invalidate => pool.invalidate(),
-            Verb::Suspend => pool.suspend(),
-            Verb::Resume => pool.resume(),
-            Verb::Close => pool.close(),
-            Verb::Breaker(state) => pool.breaker().set(state),
-        }
-    }
-
     fn config(&self) -> Config {
         let mut config = Config::clone(&self.limits);
         config.max_size = self.ledger().status(time::now()).max_size;
@@ -335,20 +325,39 @@ impl<M: Manager + 'static> Living for Shared<M> {
     }
 }
 
+impl<M: Manager + 'static> Controlled for Shared<Threads<M>> {
+    fn resize(self: Arc<Self>, max_size: usize) -> Option<Result<(), ConfigError>> {
+        Some(Pool::of(PoolRef(self))?.resize(max_size))
+    }
+
+    fn obey(self: Arc<Self>, verb: Verb) {
+        let Some(pool) = Pool::of(PoolRef(self)) else {
+            return;
+        };
+        match verb {
+            Verb::Invalidate => pool.invalidate(),
+            Verb::Suspend => pool.suspend(),
+            Verb::Resume => pool.resume(),
+            Verb::Close => pool.close(),
+            Verb::Breaker(state) => pool.breaker().set(state),
+        }
+    }
+}
+
 /// The number of a new pool.
 pub(crate) fn number() -> u64 {
     static BUILT: AtomicU64 = AtomicU64::new(1);
     BUILT.fetch_add(1, Ordering::Relaxed)
 }
 
-pub(crate) fn enter<M: Manager + 'static>(shared: &Arc<Shared<M>>) {
-    let pool: Arc<dyn Living> = Arc::clone(shared) as _;
+pub(crate) fn enter<M: Manager + 'static>(shared: &PoolRef<Threads<M>>) {
+    let pool: Arc<dyn Controlled> = Arc::clone(&shared.0) as _;
     let entry = AnyPool {
         name: Arc::clone(&shared.name),
-        number: shared.number,
+        number: shared.own.number,
         pool: Arc::downgrade(&pool),
     };
-    lock().insert(shared.number, entry);
+    lock().insert(shared.own.number, entry);
 }
 
 pub(crate) fn leave(number: u64) {

@@ -7,13 +7,14 @@
 //! They run on the tokio runtime of the caller that starts them. A caller without one uses the
 //! thread `cenote`, see below.
 //!
-//! - **The upkeep task**, one per pool: eviction, lifetime, heartbeat, refill, leak reports,
+//! - **The upkeep task**, one per pool, or one for all pools of a
+//!   [`SharedUpkeep`](crate::SharedUpkeep): eviction, lifetime, heartbeat, refill, leak reports,
 //!   recovery of the breaker. The first acquire or reservation starts it, and so do `warm`,
 //!   `close_within`, and a change of the breaker by hand. It sleeps until something is due, at most
 //!   for `upkeep_interval`. It does not keep the pool alive, and ends when the last handle and the
-//!   last lease of the pool are gone. If its runtime shuts down, the next caller starts it again.
-//!   If its runtime is no longer driven, a caller on another runtime takes its place a second after
-//!   it should have run.
+//!   last lease of its last pool are gone. If its runtime shuts down, the next caller starts it
+//!   again. If its runtime is no longer driven, a caller on another runtime takes its place a
+//!   second after it should have run.
 //! - **One task per piece of work**: an open (with its retries), a check with the hook before an
 //!   acquire, a clean with the hook after a lease, a close. There is at most one for each slot, so
 //!   at most `max_size` in all. It ends with its callback, or at the time limit of the callback. A
@@ -22,6 +23,9 @@
 //! - **One empty task per runtime** that a resource was opened or checked on, for all pools
 //!   together. It is never woken and ends with its runtime. So a pool learns that the runtime of a
 //!   resource is gone, and checks that resource before it lends it.
+//!
+//! A [`LocalPool`](crate::local::LocalPool) has the same tasks in its `LocalSet`, timers for its
+//! waiters, and no thread.
 //!
 //! Dropping a lease or a pool starts no task. If it leaves work behind, a waiter, the upkeep task
 //! or the next caller starts it.

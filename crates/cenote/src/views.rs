@@ -131,7 +131,7 @@ impl<M: Manager + 'static> Pool<M> {
     /// # Ok::<_, cenote::ConfigError>(())
     /// ```
     pub fn number(&self) -> u64 {
-        self.shared.number
+        self.shared.own.number
     }
 
     /// Returns whether the pool is suspended.

@@ -9,9 +9,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::{self, ThreadId};
 use std::time::{Duration, Instant};
 
-use cenote_testkit::sim::{Played, play};
+use cenote_testkit::sim::{Kind, Played, play_kind};
 
-const USAGE: &str = "usage: sim [--seeds N] [--from K], or sim --seed S";
+const USAGE: &str = "usage: sim [--local] [--seeds N] [--from K], or sim [--local] --seed S";
 
 /// How many stories of broken promises are printed. A reader needs few.
 const SHOWN: usize = 3;
@@ -27,18 +27,24 @@ const ON_TERMINAL: Duration = Duration::from_millis(200);
 const IN_LOG: Duration = Duration::from_secs(5);
 
 fn main() -> ExitCode {
-    let args: Vec<String> = std::env::args().skip(1).collect();
+    let mut args: Vec<String> = std::env::args().skip(1).collect();
+    let count = args.len();
+    args.retain(|arg| arg != "--local");
+    let kind = match args.len() == count {
+        true => Kind::Threads,
+        false => Kind::OneThread,
+    };
     let Some(order) = Order::read(&args) else {
         eprintln!("{USAGE}");
         return ExitCode::from(2);
     };
     match order {
         Order::One(seed) => {
-            let played = play(seed);
+            let played = play_kind(seed, kind);
             println!("{played}");
             ExitCode::from(u8::from(played.broken.is_some()))
         }
-        Order::Many { from, seeds } => Run::new(from, seeds).run(),
+        Order::Many { from, seeds } => Run::new(kind, from, seeds).run(),
     }
 }
 
@@ -65,6 +71,7 @@ impl Order {
 }
 
 struct Run {
+    kind: Kind,
     from: u64,
     seeds: u64,
     next: AtomicU64,
@@ -78,8 +85,9 @@ struct Run {
 }
 
 impl Run {
-    fn new(from: u64, seeds: u64) -> Self {
+    fn new(kind: Kind, from: u64, seeds: u64) -> Self {
         Self {
+            kind,
             from,
             seeds,
             next: AtomicU64::new(0),
@@ -112,7 +120,7 @@ impl Run {
             for seed in first..self.seeds.min(first + CHUNK) {
                 let seed = self.from + seed;
                 self.playing().insert(thread::current().id(), (seed, now()));
-                let played = play(seed);
+                let played = play_kind(seed, self.kind);
                 self.steps.fetch_add(played.steps as u64, Ordering::Relaxed);
                 if played.broken.is_some() {
                     self.broken().push(played);

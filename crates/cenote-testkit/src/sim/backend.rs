@@ -310,7 +310,7 @@ impl Observer for SimObserver {
 
     fn breaker_changed(&self, event: &BreakerChanged<'_>) {
         let pool = self.0.watched();
-        let state = pool.map_or(event.to, |pool| pool.breaker().state());
+        let state = pool.map_or(event.to, |pool| pool.breaker_state());
         let mut world = self.0.world();
         world.note(
             "pool",

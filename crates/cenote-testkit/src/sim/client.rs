@@ -8,10 +8,10 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use cenote::{AcquireError, Lease, Pool};
+use cenote::AcquireError;
 use tokio::time::Instant;
 
-use super::backend::SimManager;
+use super::kinds::{SimLease, SimPool};
 use super::meddle::Calling;
 use super::outcome::{Acquired, Before, ended};
 use super::plan::Lie;
@@ -19,8 +19,6 @@ use super::wakes::Vigil;
 use super::want::Want;
 use super::world::{Ask, Name, Sim, now};
 use crate::conformance::cut;
-
-pub(super) type SimLease = Lease<SimManager>;
 
 /// How long a client is ready to wait.
 #[derive(Clone, Copy, Debug)]
@@ -34,7 +32,7 @@ pub(super) enum Patience {
 /// An acquire whose every poll is watched, and its end or its drop too.
 pub(super) struct Asking {
     sim: Arc<Sim>,
-    pool: Pool<SimManager>,
+    pool: SimPool,
     client: usize,
     patience: Patience,
     told: &'static str,
@@ -50,7 +48,7 @@ pub(super) struct Asking {
 impl Asking {
     pub(super) fn new(
         sim: &Arc<Sim>,
-        pool: &Pool<SimManager>,
+        pool: &SimPool,
         client: usize,
         want: Want,
         patience: Patience,
@@ -272,7 +270,7 @@ impl std::fmt::Debug for Shown {
 #[derive(Clone, Copy, Debug)]
 pub(super) enum End {
     Dropped,
-    /// By `Lease::release`, which is dropped after so many polls.
+    /// By `SimLease::release`, which is dropped after so many polls.
     Released(usize),
     Discarded,
     Detached,
@@ -291,7 +289,7 @@ pub(super) async fn give_back(sim: &Sim, client: usize, lease: SimLease, end: En
         }
         End::Released(polls) => {
             note_end(sim, client, &lease, end);
-            let done = cut(polls, Lease::release(lease)).await;
+            let done = cut(polls, SimLease::release(lease)).await;
             let how = if done.is_some() {
                 "is done"
             } else {
@@ -308,10 +306,10 @@ pub(super) fn give_back_now(sim: &Sim, client: usize, lease: SimLease, end: End)
     let _calling = Calling::begin(sim);
     match end {
         End::Dropped | End::Released(_) => drop(lease),
-        End::Discarded => Lease::discard(lease),
+        End::Discarded => SimLease::discard(lease),
         End::Detached => {
             let serial = lease.serial;
-            let thing = Lease::detach(lease);
+            let thing = SimLease::detach(lease);
             if let Some(state) = sim.world().things.get_mut(&serial) {
                 state.detached = true;
             }

@@ -8,15 +8,15 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
-use cenote::Pool;
 use fastrand::Rng;
 use tokio::time::{Instant, sleep};
 
-use super::backend::SimManager;
-use super::client::{Asking, End, Patience, SimLease, give_back};
+use super::client::{Asking, End, Patience, give_back};
+use super::kinds::{SimLease, SimPool};
 use super::knobs::{self, Knob, resized};
 use super::meddle::Calling;
 use super::outcome::{Acquired, Before, Got, ended};
+use super::plan::Kind;
 use super::waits::{GivesUp, poll_once, wait};
 use super::want::Want;
 use super::world::{Ask, Name, Sim};
@@ -25,7 +25,7 @@ use crate::conformance::cut;
 
 pub(super) struct Client {
     pub(super) sim: Arc<Sim>,
-    pub(super) pool: Pool<SimManager>,
+    pub(super) pool: SimPool,
     pub(super) me: usize,
     pub(super) rng: Rng,
     /// When the play began.
@@ -49,7 +49,7 @@ impl Client {
                 self.visit().await;
             } else if self.rng.u8(0..10) == 0 {
                 self.try_or_open().await;
-            } else if self.rng.u8(0..8) == 0 {
+            } else if self.rng.u8(0..8) == 0 && self.sim.plan.kind == Kind::Threads {
                 self.reserve().await;
             } else if self.sim.plan.blind > 0 && self.rng.bool() {
                 self.bustle().await;

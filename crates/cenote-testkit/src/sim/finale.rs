@@ -4,11 +4,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use cenote::{AcquireError, Pool};
+use cenote::AcquireError;
 use tokio::time::sleep;
 
-use super::backend::SimManager;
-use super::client::{Asking, End, Patience, SimLease, give_back};
+use super::client::{Asking, End, Patience, give_back};
+use super::kinds::{SimLease, SimPool};
 use super::knobs::resized;
 use super::oracle::inspect;
 use super::outcome::Acquired;
@@ -23,7 +23,7 @@ const FIRST_GUEST: usize = 100;
 const LEFT_FOR: Duration = Duration::from_secs(2);
 
 /// Stops the faults and undoes every control of the whole pool.
-pub(super) fn heal(sim: &Sim, pool: &Pool<SimManager>) {
+pub(super) fn heal(sim: &Sim, pool: &SimPool) {
     let forgotten = {
         let mut world = sim.world();
         world.note("scheduler", "the faults stop");
@@ -34,7 +34,7 @@ pub(super) fn heal(sim: &Sim, pool: &Pool<SimManager>) {
     leave_few_behind(sim);
     pool.resume();
     pool.resume_upkeep();
-    pool.breaker().reset();
+    pool.reset();
     if forgotten >= pool.status().max_size {
         // An acquire without a deadline would wait for ever for a resource whose lease was
         // forgotten.
@@ -57,7 +57,7 @@ fn leave_few_behind(sim: &Sim) {
     }
 }
 
-pub(super) async fn run(sim: &Arc<Sim>, pool: Pool<SimManager>) {
+pub(super) async fn run(sim: &Arc<Sim>, pool: SimPool) {
     let was_closed = pool.is_closed();
     let leases = if was_closed {
         Vec::new()
@@ -100,7 +100,7 @@ pub(super) async fn run(sim: &Arc<Sim>, pool: Pool<SimManager>) {
 
 /// O8: every resource that was not forgotten can be acquired within one back-off, and no more than
 /// those.
-async fn full_service(sim: &Arc<Sim>, pool: &Pool<SimManager>) -> Vec<(usize, SimLease)> {
+async fn full_service(sim: &Arc<Sim>, pool: &SimPool) -> Vec<(usize, SimLease)> {
     let until = now() + sim.plan.recovers_within();
     let whole = pool.status().max_size - sim.world().forgotten();
     let mut leases = Vec::new();
@@ -134,7 +134,7 @@ async fn full_service(sim: &Arc<Sim>, pool: &Pool<SimManager>) -> Vec<(usize, Si
 
 /// Lets a resource change hands by its tray, so that the pool ends with a resource on a tray if no
 /// oracle looks.
-async fn leave_on_tray(sim: &Arc<Sim>, pool: &Pool<SimManager>) {
+async fn leave_on_tray(sim: &Arc<Sim>, pool: &SimPool) {
     for _ in 0..2 {
         let patience = Patience::For(sim.plan.recovers_within());
         let asking = Asking::new(sim, pool, FIRST_GUEST, Want::Lease, patience);
@@ -147,14 +147,12 @@ async fn leave_on_tray(sim: &Arc<Sim>, pool: &Pool<SimManager>) {
 
 async fn acquire(
     sim: &Arc<Sim>,
-    pool: &Pool<SimManager>,
+    pool: &SimPool,
     guest: usize,
     limit: Duration,
 ) -> Result<SimLease, AcquireError<Fault>> {
     let asking = Asking::new(sim, pool, guest, Want::Lease, Patience::For(limit));
-    let acquired = tokio::spawn(asking)
-        .await
-        .expect("an acquire does not panic");
+    let acquired = pool.spawn(asking).await.expect("an acquire does not panic");
     inspect(sim, pool);
     leased(acquired)
 }
@@ -164,7 +162,7 @@ fn leased(acquired: Acquired) -> Result<SimLease, AcquireError<Fault>> {
 }
 
 /// O8: after the close nothing is left but forgotten leases.
-async fn close(sim: &Sim, pool: &Pool<SimManager>) {
+async fn close(sim: &Sim, pool: &SimPool) {
     sim.note("scheduler", "closes the pool, and waits");
     let leftover = pool.close_within(sim.plan.recovers_within()).await;
     inspect(sim, pool);

@@ -6,9 +6,7 @@
 
 use std::fmt;
 
-use cenote::Pool;
-
-use super::backend::SimManager;
+use super::kinds::SimPool;
 use super::meddle::Calling;
 use super::world::Sim;
 
@@ -24,7 +22,7 @@ pub(super) enum Knob {
     Close,
 }
 
-pub(super) fn turn(sim: &Sim, pool: &Pool<SimManager>, who: impl fmt::Display, knob: Knob) {
+pub(super) fn turn(sim: &Sim, pool: &SimPool, who: impl fmt::Display, knob: Knob) {
     let told = match knob {
         Knob::Reset => "resets the breaker",
         Knob::Trip => "trips the breaker",
@@ -38,13 +36,13 @@ pub(super) fn turn(sim: &Sim, pool: &Pool<SimManager>, who: impl fmt::Display, k
     sim.note(who, told);
     let _calling = Calling::begin(sim);
     match knob {
-        Knob::Reset => pool.breaker().reset(),
-        Knob::Probe => pool.breaker().probe(),
+        Knob::Reset => pool.reset(),
+        Knob::Probe => pool.probe(),
         Knob::PauseUpkeep => pool.pause_upkeep(),
         Knob::ResumeUpkeep => pool.resume_upkeep(),
         Knob::Trip => {
             sim.world().trips += 1;
-            pool.breaker().trip();
+            pool.trip();
             sim.world().trips -= 1;
         }
         Knob::Suspend => {
@@ -64,7 +62,7 @@ pub(super) fn turn(sim: &Sim, pool: &Pool<SimManager>, who: impl fmt::Display, k
 }
 
 /// Notes a new `max_size`. Resources beyond it may stay until they come back.
-pub(super) fn resized(sim: &Sim, pool: &Pool<SimManager>, to: usize) {
+pub(super) fn resized(sim: &Sim, pool: &SimPool, to: usize) {
     let status = pool.status();
     let mut world = sim.world();
     world.max_size = to;

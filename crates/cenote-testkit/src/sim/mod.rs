@@ -39,6 +39,7 @@ mod client;
 mod doings;
 mod faults;
 mod finale;
+mod kinds;
 mod knobs;
 mod meddle;
 mod oracle;
@@ -54,14 +55,16 @@ mod world;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-pub use plan::Lie;
 use plan::Plan;
+pub use plan::{Kind, Lie};
 
 /// The result of playing a seed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Played {
     /// The seed.
     pub seed: u64,
+    /// The kind of the pool.
+    pub kind: Kind,
     /// The steps in order. Each is a numbered line with the virtual time, the actor and the action.
     pub story: String,
     /// How many steps the story has.
@@ -88,8 +91,10 @@ impl fmt::Display for Played {
             None => write!(f, "seed {}: every promise was kept", self.seed),
             Some(broken) => write!(
                 f,
-                "seed {}: {broken}\nplay it again: cargo xtask sim --seed {}",
-                self.seed, self.seed
+                "seed {}: {broken}\nplay it again: cargo xtask sim{} --seed {}",
+                self.seed,
+                self.kind.flag(),
+                self.seed
             ),
         }
     }
@@ -103,16 +108,21 @@ impl fmt::Display for Played {
 /// assert_eq!(played, cenote_testkit::sim::play(7));
 /// ```
 pub fn play(seed: u64) -> Played {
-    play_plan(Plan::draw(seed, None))
+    play_plan(Plan::draw(seed, Kind::Threads, None))
+}
+
+/// Plays a seed with a pool of this kind.
+pub fn play_kind(seed: u64, kind: Kind) -> Played {
+    play_plan(Plan::draw(seed, kind, None))
 }
 
 /// Plays a seed in which one thing is wrong on purpose, to see whether an oracle notices.
 pub fn play_lie(seed: u64, lie: Lie) -> Played {
-    play_plan(Plan::draw(seed, Some(lie)))
+    play_plan(Plan::draw(seed, Kind::Threads, Some(lie)))
 }
 
 fn play_plan(plan: Plan) -> Played {
-    let seed = plan.seed;
+    let (seed, kind) = (plan.seed, plan.kind);
     let sim = world::Sim::new(plan);
     let watch = panics::Watch::begin(&sim);
     // A runtime that ends with a broken pool inside may panic once more.
@@ -123,6 +133,7 @@ fn play_plan(plan: Plan) -> Played {
     let (story, steps, broken) = sim.conclude();
     Played {
         seed,
+        kind,
         story,
         steps,
         broken: broken.or_else(|| panicked.map(|text| format!("a panic: {text}"))),

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
+use cenote::Status;
 use cenote::breaker::BreakerState;
 use cenote::config::OnOpenError;
-use cenote::{Pool, Status};
 
-use super::backend::SimManager;
+use super::kinds::SimPool;
 use super::plan::Lie;
 use super::wakes;
 use super::world::{Counted, Sim, World, now};
@@ -16,7 +16,7 @@ use crate::status::counters;
 pub(super) const TICK: Duration = Duration::from_millis(1);
 
 /// Checks the pool between two steps, if the plan says so.
-pub(super) fn check(sim: &Sim, pool: &Pool<SimManager>) {
+pub(super) fn check(sim: &Sim, pool: &SimPool) {
     sim.world().tick += 1;
     wakes::check(sim, pool);
     if sim.looks() {
@@ -24,9 +24,9 @@ pub(super) fn check(sim: &Sim, pool: &Pool<SimManager>) {
     }
 }
 
-pub(super) fn inspect(sim: &Sim, pool: &Pool<SimManager>) {
+pub(super) fn inspect(sim: &Sim, pool: &SimPool) {
     let status = pool.status();
-    let idle = pool.is_closed() || pool.breaker().state() == BreakerState::Inactive;
+    let idle = pool.is_closed() || pool.breaker_state() == BreakerState::Inactive;
     let mut world = sim.world();
     let world = &mut *world;
     if idle && status.waiting > 0 {
@@ -170,7 +170,7 @@ fn check_probes(sim: &Sim, world: &mut World) {
 }
 
 /// O7: no task can run, and the clock is about to jump.
-pub(super) fn check_rest(sim: &Sim, pool: &Pool<SimManager>) {
+pub(super) fn check_rest(sim: &Sim, pool: &SimPool) {
     wakes::check(sim, pool);
     wakes::check_rest(sim, pool);
     if !sim.world().turns.are_over() || !sim.looks() {
@@ -178,7 +178,7 @@ pub(super) fn check_rest(sim: &Sim, pool: &Pool<SimManager>) {
     }
     inspect(sim, pool);
     let status = pool.status();
-    let allowance = match pool.breaker().state() {
+    let allowance = match pool.breaker_state() {
         _ if pool.is_closed() => 0,
         BreakerState::Active => usize::MAX,
         // More may be out, if they were lent before. The pool may still need a proof.
@@ -217,7 +217,7 @@ pub(super) fn check_rest(sim: &Sim, pool: &Pool<SimManager>) {
 
 /// O7: a pool that has to prove its backend alive does so, or an open has just failed, or all
 /// resources are out.
-fn check_proof(sim: &Sim, pool: &Pool<SimManager>, status: &Status) {
+fn check_proof(sim: &Sim, pool: &SimPool, status: &Status) {
     if pool.is_closed() || !sim.plan.config.self_probe {
         return;
     }

@@ -1,9 +1,10 @@
 //! The oracles that look at an acquire when it ends.
 
 use cenote::config::{Nested, OnOpenError};
-use cenote::{AcquireError, Lease, Permit, Pool};
+use cenote::{AcquireError, Permit};
 
 use super::backend::SimManager;
+use super::kinds::{SimLease, SimPool};
 use super::oracle::TICK;
 use super::plan::Lie;
 use super::world::{Ask, Held, Name, Sim, World, now};
@@ -14,14 +15,14 @@ pub(super) type Acquired = Result<Got, AcquireError<Fault>>;
 /// What a client gets.
 #[derive(Debug)]
 pub(super) enum Got {
-    Lease(Lease<SimManager>),
+    Lease(SimLease),
     Permit(Permit<SimManager>),
     /// The client did not want to be queued.
     Nothing,
 }
 
 impl Got {
-    pub(super) fn lease(self) -> Option<Lease<SimManager>> {
+    pub(super) fn lease(self) -> Option<SimLease> {
         match self {
             Self::Lease(lease) => Some(lease),
             Self::Permit(_) | Self::Nothing => None,
@@ -38,7 +39,7 @@ pub(super) struct Before {
 }
 
 impl Before {
-    pub(super) fn look(sim: &Sim, pool: &Pool<SimManager>) -> Self {
+    pub(super) fn look(sim: &Sim, pool: &SimPool) -> Self {
         Self {
             waiting: waiting(sim, pool),
             lends: sim.world().lends(),
@@ -64,7 +65,7 @@ pub(super) struct Failures {
     pub(super) heard: u64,
 }
 
-fn waiting(sim: &Sim, pool: &Pool<SimManager>) -> usize {
+fn waiting(sim: &Sim, pool: &SimPool) -> usize {
     if sim.looks() {
         pool.status().waiting
     } else {
@@ -76,7 +77,7 @@ fn waiting(sim: &Sim, pool: &Pool<SimManager>) -> usize {
 /// was before the last poll.
 pub(super) fn ended(
     sim: &Sim,
-    pool: &Pool<SimManager>,
+    pool: &SimPool,
     number: u64,
     at_once: Option<Before>,
     refuses: Refuses,
@@ -172,7 +173,7 @@ pub(super) fn ended(
 
 fn told(acquired: &Acquired) -> String {
     match acquired {
-        Ok(Got::Lease(lease)) => format!("got #{} (use {})", lease.serial, Lease::uses(lease)),
+        Ok(Got::Lease(lease)) => format!("got #{} (use {})", lease.serial, SimLease::uses(lease)),
         Ok(Got::Permit(_)) => "got a permit".to_owned(),
         Ok(Got::Nothing) => "finds nothing".to_owned(),
         Err(AcquireError::TimedOut(timed_out)) => {
@@ -247,7 +248,7 @@ fn check_proven(sim: &Sim, world: &mut World, ask: Ask) {
 }
 
 /// O6.
-fn check_fit(sim: &Sim, world: &mut World, ask: Ask, lease: &Lease<SimManager>) {
+fn check_fit(sim: &Sim, world: &mut World, ask: Ask, lease: &SimLease) {
     let bad = [
         (lease.dirty, "dirty"),
         (lease.broken, "broken"),
@@ -263,19 +264,13 @@ fn check_fit(sim: &Sim, world: &mut World, ask: Ask, lease: &Lease<SimManager>) 
     );
     let most = sim.plan.config.max_uses.unwrap_or(u64::MAX);
     world.expect(
-        Lease::uses(lease) <= most,
+        SimLease::uses(lease) <= most,
         format_args!("O6: #{} was lent too often", lease.serial),
     );
 }
 
 /// O3 and O6, for an acquire that was served at once.
-fn check_at_once(
-    sim: &Sim,
-    world: &mut World,
-    before: Before,
-    ask: Ask,
-    lease: &Lease<SimManager>,
-) {
+fn check_at_once(sim: &Sim, world: &mut World, before: Before, ask: Ask, lease: &SimLease) {
     let config = &sim.plan.config;
     world.expect(
         before.waiting == 0 || ask.again,
@@ -296,7 +291,7 @@ fn check_at_once(
     );
     let expired = config
         .max_lifetime
-        .is_some_and(|most| Lease::age(lease) >= most);
+        .is_some_and(|most| SimLease::age(lease) >= most);
     world.expect(
         !expired,
         format_args!("O6: #{} was lent expired", lease.serial),
@@ -304,7 +299,7 @@ fn check_at_once(
 }
 
 /// O2: notes the holder of a resource.
-fn take(world: &mut World, ask: Ask, lease: &Lease<SimManager>) {
+fn take(world: &mut World, ask: Ask, lease: &SimLease) {
     let serial = lease.serial;
     world.leases.push(Held {
         serial,
@@ -318,7 +313,7 @@ fn take(world: &mut World, ask: Ask, lease: &Lease<SimManager>) {
     });
     match before {
         Some((None, uses)) => world.expect(
-            Lease::uses(lease) == uses,
+            SimLease::uses(lease) == uses,
             format_args!("O5: #{serial} was lent {uses} times, and its lease counts otherwise"),
         ),
         Some((Some(other), _)) => {

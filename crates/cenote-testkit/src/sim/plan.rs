@@ -39,6 +39,7 @@ pub enum Lie {
 #[derive(Clone, Debug)]
 pub(super) struct Plan {
     pub(super) seed: u64,
+    pub(super) kind: Kind,
     pub(super) lie: Option<Lie>,
     pub(super) config: Config,
     pub(super) faults: Faults,
@@ -69,12 +70,32 @@ pub(super) struct Plan {
     pub(super) spurious: u8,
 }
 
+/// Which kind of pool is played.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A `Pool`.
+    Threads,
+    /// A `LocalPool`.
+    OneThread,
+}
+
+impl Kind {
+    /// The flag of `cargo xtask sim` for this kind.
+    pub(super) fn flag(self) -> &'static str {
+        match self {
+            Self::Threads => "",
+            Self::OneThread => " --local",
+        }
+    }
+}
+
 impl Plan {
-    pub(super) fn draw(seed: u64, lie: Option<Lie>) -> Self {
+    pub(super) fn draw(seed: u64, kind: Kind, lie: Option<Lie>) -> Self {
         let mut rng = Rng::with_seed(seed);
         let rng = &mut rng;
         let mut plan = Self {
             seed,
+            kind,
             lie,
             config: config(rng),
             faults: Faults::draw(rng),

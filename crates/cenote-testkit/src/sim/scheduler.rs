@@ -7,13 +7,14 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
-use cenote::Pool;
 use fastrand::Rng;
 use tokio::runtime::Builder;
+use tokio::task::LocalSet;
 use tokio::time::timeout;
 
-use super::backend::{SimManager, SimObserver, SimStrategy, may_acquire, may_release};
 use super::doings::Client;
+use super::kinds::SimPool;
+use super::plan::Kind;
 use super::world::{Sim, Turns, now};
 use super::{finale, oracle, panics};
 
@@ -36,47 +37,35 @@ pub(super) fn run(sim: &Arc<Sim>) {
         })
         .build()
         .expect("a runtime without I/O needs nothing from the system");
-    runtime.block_on(async {
+    let played = async {
         sim.world().begin();
         let pool = build(sim);
         sim.watch(&pool);
+        pool.begin();
         play(sim, pool).await;
         sim.abandon_orphans();
         sim.world().end();
-    });
+    };
+    match sim.plan.kind {
+        Kind::Threads => runtime.block_on(played),
+        Kind::OneThread => LocalSet::new().block_on(&runtime, played),
+    }
 }
 
-fn build(sim: &Arc<Sim>) -> Pool<SimManager> {
+fn build(sim: &Arc<Sim>) -> SimPool {
     let plan = &sim.plan;
     sim.note("plan", format_args!("{:?}", plan.config));
     sim.note(
         "plan",
         format_args!(
-            "{:?}, hooks {} {}, strategy {:?}",
-            plan.faults, plan.before_acquire, plan.before_release, plan.strategy
+            "{:?}, hooks {} {}, strategy {:?}, for {:?}",
+            plan.faults, plan.before_acquire, plan.before_release, plan.strategy, plan.kind
         ),
     );
-    let mut builder = Pool::builder(SimManager(Arc::clone(sim)))
-        .config(plan.config.clone())
-        .observer(Arc::new(SimObserver(Arc::clone(sim))))
-        .seed(plan.seed);
-    if plan.before_acquire {
-        builder = builder.before_acquire(may_acquire);
-    }
-    if plan.before_release {
-        builder = builder.before_release(may_release);
-    }
-    if let Some((failures, recover_after)) = plan.strategy {
-        builder = builder.breaker(SimStrategy {
-            sim: Arc::clone(sim),
-            failures,
-            recover_after,
-        });
-    }
-    builder.build().expect("what the plan draws is valid")
+    SimPool::build(sim)
 }
 
-async fn play(sim: &Arc<Sim>, pool: Pool<SimManager>) {
+async fn play(sim: &Arc<Sim>, pool: SimPool) {
     for me in 0..sim.plan.clients {
         let client = Client {
             sim: Arc::clone(sim),
@@ -85,7 +74,7 @@ async fn play(sim: &Arc<Sim>, pool: Pool<SimManager>) {
             rng: Rng::with_seed(sim.plan.seed ^ (me as u64 + 1) << 32),
             began: now(),
         };
-        tokio::spawn(Turnstile {
+        pool.spawn(Turnstile {
             sim: Arc::clone(sim),
             pool: pool.clone(),
             me,
@@ -106,7 +95,7 @@ async fn play(sim: &Arc<Sim>, pool: Pool<SimManager>) {
 }
 
 /// Gives turns until every client is done or a promise is broken.
-async fn turns(sim: &Arc<Sim>, pool: &Pool<SimManager>) {
+async fn turns(sim: &Arc<Sim>, pool: &SimPool) {
     poll_fn(|context| {
         oracle::check(sim, pool);
         let mut world = sim.world();
@@ -146,7 +135,7 @@ impl Turns {
 /// Polls its client only after the scheduler has admitted it.
 struct Turnstile {
     sim: Arc<Sim>,
-    pool: Pool<SimManager>,
+    pool: SimPool,
     me: usize,
     inner: Pin<Box<dyn Future<Output = ()> + Send>>,
     waker: Waker,

@@ -10,9 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::task::{Wake, Waker};
 use std::time::Duration;
 
-use cenote::Pool;
-
-use super::backend::SimManager;
+use super::kinds::SimPool;
 use super::meddle;
 use super::plan::Lie;
 use super::world::{Sim, World, now};
@@ -106,7 +104,7 @@ impl Vigil {
 const ALARM_IS_LATE: Duration = Duration::from_millis(15);
 
 /// Checks between two steps that every pending acquire will be woken.
-pub(super) fn check(sim: &Sim, pool: &Pool<SimManager>) {
+pub(super) fn check(sim: &Sim, pool: &SimPool) {
     look(sim, pool, true);
 }
 
@@ -120,7 +118,7 @@ pub(super) fn check_within(sim: &Sim) {
     }
 }
 
-fn look(sim: &Sim, pool: &Pool<SimManager>, between_steps: bool) {
+fn look(sim: &Sim, pool: &SimPool, between_steps: bool) {
     let queued = pool.queued_wakers();
     let mut world = sim.world();
     let mut known = 0;
@@ -160,7 +158,7 @@ fn places(queued: &[Waker], vigil: &Vigil) -> usize {
 /// Called when the clock is about to jump. It notes which acquires have left the queue, and finds
 /// those that should have. The clock stands still between two such calls, so the oracle knows the
 /// time of every grant.
-pub(super) fn check_rest(sim: &Sim, pool: &Pool<SimManager>) {
+pub(super) fn check_rest(sim: &Sim, pool: &SimPool) {
     let queued = pool.queued_wakers();
     let mut world = sim.world();
     let World { vigils, asks, .. } = &mut *world;

@@ -1,9 +1,10 @@
 //! The calls by which a client asks for a lease or a place.
 
-use cenote::{Permit, Pool};
+use cenote::Permit;
 
 use super::backend::SimManager;
 use super::client::Patience;
+use super::kinds::SimPool;
 use super::outcome::{Acquired, Got};
 use super::world::now;
 
@@ -29,7 +30,7 @@ impl Want {
     }
 
     /// Asks the pool.
-    pub(super) async fn ask(self, pool: Pool<SimManager>, patience: Patience) -> Acquired {
+    pub(super) async fn ask(self, pool: SimPool, patience: Patience) -> Acquired {
         let limit = match patience {
             Patience::Pool => pool.config().acquire_timeout,
             Patience::For(limit) => Some(limit),
@@ -49,7 +50,10 @@ impl Want {
                 acquired.map(|lease| lease.map_or(Got::Nothing, Got::Lease))
             }
             Self::Place => pool.reserve_within(limit).await.map(Got::Permit),
-            Self::LeaseFor(permit) => permit.acquire_within(limit).await.map(Got::Lease),
+            Self::LeaseFor(permit) => {
+                let acquired = permit.acquire_within(limit).await;
+                acquired.map(|lease| Got::Lease(lease.into()))
+            }
         }
     }
 }

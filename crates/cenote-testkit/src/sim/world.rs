@@ -8,12 +8,12 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::task::Waker;
 use std::time::Duration;
 
-use cenote::{Pool, Status, WeakPool};
+use cenote::Status;
 use fastrand::Rng;
 use tokio::time::Instant;
 
-use super::backend::SimManager;
 use super::client::Asking;
+use super::kinds::{SimPool, SimWeak};
 use super::outcome::{Failures, Refuses};
 use super::plan::{Lie, Plan};
 use super::wakes::Vigil;
@@ -26,7 +26,7 @@ pub(super) struct Sim {
     /// Acquires that were polled and then left behind. Any client may poll or drop them.
     orphans: Mutex<Vec<Pin<Box<Asking>>>>,
     /// The pool of the play, for user code that the pool calls.
-    watched: OnceLock<WeakPool<SimManager>>,
+    watched: OnceLock<SimWeak>,
 }
 
 #[derive(Debug, Default)]
@@ -220,14 +220,14 @@ impl Sim {
         })
     }
 
-    pub(super) fn watch(&self, pool: &Pool<SimManager>) {
+    pub(super) fn watch(&self, pool: &SimPool) {
         // The cell is empty: there is one pool in a play.
         let _ = self.watched.set(pool.downgrade());
     }
 
     /// Returns the pool, as long as it has a handle.
-    pub(super) fn watched(&self) -> Option<Pool<SimManager>> {
-        self.watched.get().and_then(WeakPool::upgrade)
+    pub(super) fn watched(&self) -> Option<SimPool> {
+        self.watched.get().and_then(SimWeak::upgrade)
     }
 
     /// Locks the world, for a look or a note. The pool is never called under this lock.

@@ -124,7 +124,7 @@ impl<R: Resource> Ledger<R> {
                 let beat = beat.map(|interval| slot.proven_at() + interval);
                 sooner(beat.filter(counts));
             }
-            if slot.state == State::Leased && !slot.overdue {
+            if slot.state == State::Leased && !slot.overdue && !slot.kept {
                 sooner(self.limits.leak_after.map(|after| slot.since + after));
             }
             if may_open {

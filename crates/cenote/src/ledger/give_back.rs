@@ -22,12 +22,19 @@ pub(crate) enum Condition {
     Dead,
     /// The runtime that it was opened on is gone: no holder ever had it, and it must be checked.
     Stranded,
+    /// It works, and its manager wants it closed.
+    Spent {
+        held: bool,
+    },
 }
 
 impl Condition {
     /// Returns whether a holder had the resource.
     pub(crate) fn was_held(self) -> bool {
-        !matches!(self, Self::Dead | Self::Stranded)
+        !matches!(
+            self,
+            Self::Dead | Self::Stranded | Self::Spent { held: false }
+        )
     }
 
     fn is_bad(self) -> bool {
@@ -93,6 +100,7 @@ impl<R: Resource> Ledger<R> {
             _ if self.closed => Some(CloseReason::PoolClosed),
             _ if worn == Some(CloseReason::Invalidated) => worn,
             Condition::Discarded => Some(CloseReason::Discarded),
+            Condition::Spent { .. } => Some(CloseReason::Refused),
             Condition::Broken | Condition::Dead => Some(CloseReason::Broken),
             Condition::Good | Condition::Dirty { .. } | Condition::Stranded => worn,
         };
@@ -151,17 +159,19 @@ impl<R: Resource> Ledger<R> {
         self.vacate(slot, now, orders);
         self.end(orders, now);
     }
-    /// The resource of a lease leaves the pool, and its slot stays occupied.
-    pub(crate) fn hold(&mut self, slot: SlotNo, now: Moment, orders: &mut Orders<R>) {
+
+    /// The slot of a lease is kept for long, with or without its resource. Returns whether it was
+    /// lent while the breaker recovered.
+    pub(crate) fn keep(&mut self, slot: SlotNo, now: Moment, orders: &mut Orders<R>) -> bool {
         let entry = &mut self.slots[slot];
-        entry.probe = false;
-        // Held on purpose, and by no task: neither a leak nor a part of a circle.
-        entry.overdue = true;
+        let probe = mem::take(&mut entry.probe);
+        entry.kept = true;
         if let Some(asker) = &mut entry.asker {
             asker.owner = None;
         }
         // It may have been a probe: the next one can go.
         self.serve(now, orders);
         self.end(orders, now);
+        probe
     }
 }

@@ -76,6 +76,7 @@ pub(crate) use orders::{Many, Orders, Rest};
 pub(crate) use owed::{Job, Work};
 use report::Counts;
 pub(crate) use request::{Answer, Ask, Begun};
+pub(crate) use shelf::Recall;
 pub(crate) use slot::{Asker, Label, LabelParts, SlotNo};
 use slot::{Slot, State};
 pub(crate) use trays::{OnTray, TrayNo, may_use_trays};
@@ -99,7 +100,7 @@ use crate::time::Moment;
 pub(crate) const HELD_UP_AFTER: Duration = Duration::from_secs(1);
 
 /// What a pool lends.
-pub(crate) trait Resource: Send + 'static {
+pub(crate) trait Resource: 'static {
     /// The error of the manager that opens it.
     type Error: Debug + 'static;
 

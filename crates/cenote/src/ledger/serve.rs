@@ -125,6 +125,7 @@ impl<R: Resource> Ledger<R> {
         entry.probe = probe;
         entry.uses += 1;
         entry.overdue = false;
+        entry.kept = false;
         let resource = entry.resource.take();
         let mut resource = resource.expect("bug: a resource that is granted is in its slot");
         resource.lent(entry.uses, fresh);

@@ -10,6 +10,17 @@ use crate::time::Moment;
 /// them is checked.
 const PASSED: usize = 8;
 
+/// Whether the pool wants a lease back that is kept for long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Recall {
+    Not,
+    /// Callers wait for it: an idle user of the lease should give it up.
+    WhenIdle {
+        waiting: usize,
+    },
+    Now,
+}
+
 impl<R: Resource> Ledger<R> {
     /// Puts a resource on the shelf, by its last use: a check does not make it look used.
     pub(super) fn shelve(&mut self, slot: SlotNo, now: Moment, orders: &mut Orders<R>) {
@@ -119,10 +130,30 @@ impl<R: Resource> Ledger<R> {
             Some(CloseReason::Lifetime)
         } else if self.limits.max_uses.is_some_and(|most| slot.uses >= most) {
             Some(CloseReason::Uses)
-        } else if self.occupied() > self.max_size && self.total() > self.max_size {
+        } else if self.is_too_large() {
             Some(CloseReason::Shrunk)
         } else {
             None
+        }
+    }
+
+    fn is_too_large(&self) -> bool {
+        self.occupied() > self.max_size && self.total() > self.max_size
+    }
+
+    /// Returns whether a lease that is kept for long should come back. Its uses do not matter: they
+    /// count when it does.
+    pub(crate) fn recalls(&self, slot: SlotNo, now: Moment) -> Recall {
+        let entry = &self.slots[slot];
+        let dates = [entry.retire_at, entry.expires_at];
+        let is_over = dates.into_iter().flatten().any(|at| at <= now);
+        if self.closed || is_over || self.is_too_large() {
+            Recall::Now
+        } else if !self.waiters.is_empty() && (self.is_exhausted() || self.places() == 0) {
+            let waiting = self.waiters.len();
+            Recall::WhenIdle { waiting }
+        } else {
+            Recall::Not
         }
     }
 }

@@ -113,6 +113,8 @@ pub(crate) struct Slot<R: Resource> {
     pub(crate) probe: bool,
     /// It was reported as leaked.
     pub(crate) overdue: bool,
+    /// It is held on purpose, and by no task: neither a leak nor a part of a circle.
+    pub(crate) kept: bool,
     /// It expires soon, and it was decided whether its replacement is opened.
     pub(crate) replaced: bool,
     /// It is opened for upkeep, and not for a waiter.
@@ -146,6 +148,7 @@ impl<R: Resource> Slot<R> {
             mailbox: None,
             deadline: now,
             overdue: false,
+            kept: false,
             probe: false,
             refill: false,
             work_index: 0,

@@ -132,7 +132,7 @@ impl<R: Resource> Ledger<R> {
         let mut leaked = Vec::new();
         for slot in 0..self.slots.len() {
             let entry = &mut self.slots[slot];
-            let out = entry.state == State::Leased && !entry.overdue;
+            let out = entry.state == State::Leased && !entry.overdue && !entry.kept;
             if out && now.saturating_duration_since(entry.since) >= after {
                 entry.overdue = true;
                 self.counts.leaked += 1;

@@ -38,6 +38,30 @@ impl<R: Resource> Ledger<R> {
         before
     }
 
+    /// Retires up to `most` resources that no holder has: idle ones now, the others when the check
+    /// or the clean is done. Returns how many. A slot that is being opened holds no resource yet,
+    /// and its open may wait for the very place that the caller of this wants to make free.
+    pub(crate) fn shed(&mut self, most: usize, now: Moment, orders: &mut Orders<R>) -> usize {
+        let mut shed = 0;
+        while shed < most {
+            let Some(slot) = self.shelf.pop_front() else {
+                break;
+            };
+            self.retire(slot, CloseReason::Shrunk, now);
+            shed += 1;
+        }
+        for slot in self.working.iter().copied() {
+            let entry = &mut self.slots[slot];
+            let exists = entry.state != State::Opening;
+            if shed < most && exists && entry.retire_at.is_none_or(|at| at > now) {
+                entry.retire_at = Some(Moment::PAST);
+                shed += 1;
+            }
+        }
+        self.changed(now, orders);
+        shed
+    }
+
     /// The rules for lending have changed: serves the waiters, and lets upkeep know.
     fn changed(&mut self, now: Moment, orders: &mut Orders<R>) {
         self.serve(now, orders);

@@ -136,6 +136,35 @@ impl<R: Resource> Ledger<R> {
         after
     }
 
+    /// The manager called an open off, because the resource is not needed. If a caller waits for
+    /// it by now, the open is tried again, and no caller is told.
+    pub(crate) fn called_off(
+        &mut self,
+        slot: SlotNo,
+        now: Moment,
+        orders: &mut Orders<R>,
+    ) -> AfterFailure {
+        let is_wanted = !self.closed && !self.waiters.is_empty();
+        let after = if is_wanted {
+            let delay = self.back_off(now);
+            self.slots[slot].since = now + delay;
+            AfterFailure::Retry(delay)
+        } else {
+            if self.breaker.proving {
+                // The proof would begin again at once.
+                self.back_off(now);
+            }
+            self.vacate(slot, now, orders);
+            if self.shortage() > 0 {
+                // Upkeep would try again at once.
+                self.back_off(now);
+            }
+            AfterFailure::GiveUp
+        };
+        self.end(orders, now);
+        after
+    }
+
     fn refuse_first(&mut self, error: OpenError<R::Error>, now: Moment, orders: &mut Orders<R>) {
         let Some(waiter) = self.waiters.take_first() else {
             return;

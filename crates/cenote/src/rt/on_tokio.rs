@@ -1,8 +1,10 @@
 //! Tokio: tasks, timers, threads and its clock. The only file of the core that names it.
 
+use std::cell::Cell;
 use std::future::{self, Future};
-use std::panic::catch_unwind;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process;
+use std::rc::Rc;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::thread::{self, ThreadId};
 use std::time::{Duration, Instant};
@@ -34,6 +36,26 @@ pub(crate) fn is_real_time() -> bool {
 /// Runs `job` on the caller's runtime, or on a thread of our own where there is none.
 pub(crate) fn spawn(job: impl Future<Output = ()> + Send + 'static) {
     handle().spawn(job);
+}
+
+/// Runs `job` on this thread, in the caller's `LocalSet`. Returns it if there is no such set.
+pub(crate) fn spawn_local<F: Future<Output = ()> + 'static>(job: F) -> Result<(), F> {
+    let place = Rc::new(Cell::new(Some(job)));
+    let task = Rc::clone(&place);
+    // Tokio tells by a panic only that there is no set.
+    let spawned = catch_unwind(AssertUnwindSafe(|| {
+        drop(task::spawn_local(async move {
+            if let Some(job) = task.take() {
+                job.await;
+            }
+        }));
+    }));
+    match spawned {
+        Ok(()) => Ok(()),
+        Err(_) => Err(place
+            .take()
+            .expect("bug: a task that never began has its job")),
+    }
 }
 
 /// Returns whether the caller runs on a runtime.

@@ -11,6 +11,12 @@ pub(crate) use std::sync::atomic::{AtomicU32, AtomicU64};
 #[repr(align(64))]
 pub(crate) struct CachePadded<T>(pub(crate) T);
 
+impl<T> From<T> for CachePadded<Mutex<T>> {
+    fn from(inside: T) -> Self {
+        Self(Mutex::new(inside))
+    }
+}
+
 #[cfg(not(cenote_model))]
 pub(crate) use std::{
     sync::{

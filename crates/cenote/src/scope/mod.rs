@@ -325,7 +325,7 @@ impl Scope {
 
     fn own_seat<M: Manager + 'static>(&self, pool: &Pool<M>) -> Option<Arc<Seat<M>>> {
         // The seat keeps the address of its pool from being used again.
-        let key = Arc::as_ptr(&pool.shared).addr();
+        let key = Arc::as_ptr(&pool.shared.0).addr();
         let mut seats = self.lock();
         if seats.ended {
             return None;

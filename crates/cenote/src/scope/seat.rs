@@ -11,12 +11,13 @@ use super::bound::Bound;
 use crate::lease::Lease;
 use crate::manager::{LeaseEnd, Manager};
 use crate::pool::Pool;
+use crate::shell::kind::{Kind, Threads};
 use crate::shell::pooled::Stay;
 use crate::shell::shared::Shared;
 
 pub(super) struct Seat<M: Manager + 'static> {
     /// Keeps the pool's address from being used again, but not the pool open.
-    _pool: Weak<Shared<M>>,
+    _pool: Weak<Shared<Threads<M>>>,
     state: Mutex<State<M>>,
 }
 
@@ -50,7 +51,7 @@ pub(super) enum Took<M: Manager + 'static> {
 impl<M: Manager + 'static> Seat<M> {
     pub(super) fn new(pool: &Pool<M>) -> Self {
         Self {
-            _pool: Arc::downgrade(&pool.shared),
+            _pool: Threads::downgrade(&pool.shared),
             state: Mutex::new(State {
                 held: Held::Vacant,
                 pins: 0,

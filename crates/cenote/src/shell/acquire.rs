@@ -8,8 +8,9 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
+use super::kind::{ErrorOf, Kind, Threads};
 use super::pooled::{Pooled, TrayPlace};
-use super::shared::{PoolLedger, PoolOrders, Shared};
+use super::shared::{PoolLedger, PoolOrders, PoolRef, Shared};
 use super::waiting::Waiting;
 use crate::error::AcquireError;
 use crate::lease::Lease;
@@ -19,31 +20,37 @@ use crate::permit::Permit;
 use crate::rt::sync::thread::{self, Thread};
 use crate::rt::{self, Owner};
 use crate::time::Moment;
+use crate::tray::AnyTrays;
 
 /// The result of an acquire.
 pub(crate) type Acquire<M> = Result<Lease<M>, AcquireError<<M as Manager>::Error>>;
 
+/// The same for a pool of any kind.
+pub(crate) type Acquired<K> = Result<<K as Kind>::Lease, AcquireError<ErrorOf<K>>>;
+
 /// The end of a wait. The error is in a box, so that this fits into two registers.
-pub(crate) enum Outcome<M: Manager + 'static> {
-    Lease(Lease<M>),
+pub(crate) enum Outcome<K: Kind> {
+    Lease(K::Lease),
     /// For a caller that reserves.
     Place,
-    Failed(Box<AcquireError<M::Error>>),
+    Failed(Box<AcquireError<ErrorOf<K>>>),
 }
 
-impl<M: Manager + 'static> Outcome<M> {
+impl<K: Kind> Outcome<K> {
     /// The outcome for a caller that acquires.
     #[inline]
-    pub(crate) fn acquired(self) -> Acquire<M> {
+    pub(crate) fn acquired(self) -> Acquired<K> {
         match self {
             Self::Lease(lease) => Ok(lease),
             Self::Place => unreachable!("bug: a caller that acquires got a place"),
             Self::Failed(error) => Err(*error),
         }
     }
+}
 
+impl<M: Manager + 'static> Outcome<Threads<M>> {
     /// The outcome for a caller that reserves.
-    pub(crate) fn reserved(self, shared: &Arc<Shared<M>>) -> Reserve<M> {
+    pub(crate) fn reserved(self, shared: &PoolRef<Threads<M>>) -> Reserve<M> {
         match self {
             Self::Lease(_) => unreachable!("bug: a caller that reserves got a lease"),
             Self::Place => Ok(Permit::new(shared)),
@@ -65,12 +72,12 @@ pub(crate) enum Patience {
 }
 
 /// Acquires as a future.
-impl<M: Manager + 'static> Future for Waiting<'_, M> {
-    type Output = Acquire<M>;
+impl<K: Kind> Future for Waiting<'_, K> {
+    type Output = Acquired<K>;
 
     // Inlined, because moving the result once more would take a tenth of the time of a trip.
     #[inline(always)]
-    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Acquire<M>> {
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Acquired<K>> {
         let waiting = self.get_mut();
         if waiting.is_new() {
             if let Some(lease) = by_tray(waiting.shared, waiting.site) {
@@ -83,10 +90,10 @@ impl<M: Manager + 'static> Future for Waiting<'_, M> {
 
 /// Asks the ledger, without a look at the trays.
 #[inline(never)]
-pub(crate) fn by_ledger<M: Manager>(
-    waiting: &mut Waiting<'_, M>,
+pub(crate) fn by_ledger<K: Kind>(
+    waiting: &mut Waiting<'_, K>,
     context: &mut Context<'_>,
-) -> Poll<Outcome<M>> {
+) -> Poll<Outcome<K>> {
     loop {
         let acquired = waiting.ask_or_look(Owner::of_task, context.waker());
         if acquired.is_ready() || waiting.sleeps(context) {
@@ -95,13 +102,14 @@ pub(crate) fn by_ledger<M: Manager>(
     }
 }
 
-/// Acquires on a thread that blocks.
+/// Acquires on a thread that blocks. It queues at once where it may: the open that a mere try
+/// begins has no waiter, so its error would be lost.
 pub(crate) fn acquire_blocking<M: Manager + 'static>(
-    shared: &Arc<Shared<M>>,
+    shared: &PoolRef<Threads<M>>,
     site: &'static Location<'static>,
     patience: Patience,
 ) -> Acquire<M> {
-    if let Some(lease) = try_acquire(shared, site)? {
+    if let Some(lease) = by_tray(shared, site) {
         return Ok(lease);
     }
     let blocked = rt::block(|| {
@@ -119,21 +127,33 @@ pub(crate) fn acquire_blocking<M: Manager + 'static>(
     });
     blocked.unwrap_or_else(|| {
         let pool = Arc::clone(&shared.name);
-        Err(AcquireError::BlockingInRuntime { pool })
+        let refusal = AcquireError::BlockingInRuntime { pool };
+        try_acquire(shared, site)?.ok_or(refusal)
     })
 }
 
 /// Acquires without waiting.
-pub(crate) fn try_acquire<M: Manager + 'static>(
-    shared: &Arc<Shared<M>>,
+pub(crate) fn try_acquire<K: Kind>(
+    shared: &PoolRef<K>,
     site: &'static Location<'static>,
-) -> Result<Option<Lease<M>>, AcquireError<M::Error>> {
+) -> Result<Option<K::Lease>, AcquireError<ErrorOf<K>>> {
     match by_tray(shared, site) {
         Some(lease) => Ok(Some(lease)),
         None => {
             let outcome = Waiting::new(shared, site, Patience::Usual).try_now();
             outcome.map(Outcome::acquired).transpose()
         }
+    }
+}
+
+/// The end of a wait that is never in the queue. `None`: the caller would have been queued.
+pub(crate) async fn or_none<K: Kind>(
+    waiting: Waiting<'_, K>,
+) -> Result<Option<K::Lease>, AcquireError<ErrorOf<K>>> {
+    match waiting.await {
+        Ok(lease) => Ok(Some(lease)),
+        Err(AcquireError::Rejected { .. }) => Ok(None),
+        Err(error) => Err(error),
     }
 }
 
@@ -147,14 +167,14 @@ impl Wake for Unpark {
 
 /// Puts a slot that was lent to a caller which did not wait on a tray, if it may be. Under the
 /// ledger's lock.
-pub(crate) fn put_on_tray<M: Manager>(
-    shared: &Shared<M>,
-    ledger: &mut PoolLedger<M>,
+pub(crate) fn put_on_tray<K: Kind>(
+    shared: &Shared<K>,
+    ledger: &mut PoolLedger<K>,
     slot: SlotNo,
     asker: &Asker,
     now: Moment,
-    orders: &mut PoolOrders<M>,
-) -> Option<TrayPlace<M>> {
+    orders: &mut PoolOrders<K>,
+) -> Option<TrayPlace<K>> {
     let number = ledger.find_tray(slot)?;
     shared.clock.notice_pause();
     if ledger.is_tray_taken(number) {
@@ -167,42 +187,38 @@ pub(crate) fn put_on_tray<M: Manager>(
 
 /// Takes a resource from a tray, if one lies ready there. The ledger is not asked.
 #[inline(always)]
-fn by_tray<M: Manager>(shared: &Shared<M>, site: &'static Location<'static>) -> Option<Lease<M>> {
-    if !shared.trays.any_open() {
+fn by_tray<K: Kind>(shared: &PoolRef<K>, site: &'static Location<'static>) -> Option<K::Lease> {
+    let now = || shared.clock.coarse_now();
+    let (mut pooled, uses) = shared.trays.take(site, now)?;
+    pooled.taken(uses, site);
+    if let Some(fault) = pooled.fault() {
+        // The ledger finds another one, so that no loop is a part of every trip.
+        pooled.come_back(fault, Manner::Dropped);
         return None;
     }
-    loop {
-        let now = shared.clock.coarse_now();
-        let (mut pooled, uses) = shared.trays.take(site, now)?;
-        pooled.taken(uses, site);
-        if let Some(fault) = pooled.fault() {
-            pooled.come_back(fault, Manner::Dropped);
-            continue;
-        }
-        if shared.observers.any() {
-            pooled.tell_taken();
-        }
-        return Some(Lease::new(pooled));
+    if shared.observers.any() {
+        pooled.tell_taken();
     }
+    Some(pooled.into())
 }
 
 /// Makes a lease of a grant, with `since` for a caller that waited. `None`: the resource must
 /// not be lent, and the ledger has it back.
 #[inline]
-pub(crate) fn lend<M: Manager + 'static>(
-    shared: &Arc<Shared<M>>,
-    mut pooled: Box<Pooled<M>>,
-    tray: Option<TrayPlace<M>>,
+pub(crate) fn lend<K: Kind>(
+    shared: &PoolRef<K>,
+    mut pooled: Box<Pooled<K>>,
+    tray: Option<TrayPlace<K>>,
     site: &'static Location<'static>,
     since: Option<Moment>,
-) -> Option<Lease<M>> {
+) -> Option<K::Lease> {
     pooled.granted(shared, tray, site);
     if let Some(fault) = pooled.fault_unless_fresh() {
         pooled.come_back(fault, Manner::Dropped);
         return None;
     }
     let id = pooled.id;
-    let lease = Lease::new(pooled);
+    let lease = K::Lease::from(pooled);
     if shared.observers.any() {
         let now = shared.clock.exact_now();
         let waited = since.map(|since| now.saturating_duration_since(since));

@@ -8,7 +8,8 @@
 use std::sync::{Arc, Weak};
 
 use super::carry_out::Place;
-use super::shared::Shared;
+use super::kind::Threads;
+use super::shared::{PoolRef, Shared};
 use crate::breaker::{BreakerState, Strategy};
 use crate::manager::Manager;
 use crate::rt::sync::{Mutex, MutexGuard, PoisonError};
@@ -34,14 +35,14 @@ trait Member: Send + Sync {
     fn strategy_changed(self: Arc<Self>);
 }
 
-impl<M: Manager + 'static> Member for Shared<M> {
+impl<M: Manager + 'static> Member for Shared<Threads<M>> {
     fn turn(self: Arc<Self>, to: BreakerState) -> Then {
         // Its own callers and its upkeep do the work that follows: they have the right runtime.
-        Box::new(Shared::turn(&self, None, to, Place::Drop))
+        Box::new(PoolRef::<Threads<M>>(self).turn(None, to, Place::Drop))
     }
 
     fn strategy_changed(self: Arc<Self>) {
-        Shared::strategy_changed(&self, Place::Drop);
+        PoolRef::<Threads<M>>(self).strategy_changed(Place::Drop);
     }
 }
 
@@ -57,12 +58,12 @@ impl BreakerGroup {
     }
 
     /// A pool joins, and gets the present state.
-    pub(crate) fn join<M: Manager + 'static>(&self, pool: &Arc<Shared<M>>) {
+    pub(crate) fn join<M: Manager + 'static>(&self, pool: &PoolRef<Threads<M>>) {
         let mut members = self.members();
         members.pools.retain(|member| member.strong_count() > 0);
-        let member: Arc<dyn Member> = Arc::clone(pool) as _;
+        let member: Arc<dyn Member> = Arc::clone(&pool.0) as _;
         members.pools.push(Arc::downgrade(&member));
-        let then = Member::turn(Arc::clone(pool), members.state);
+        let then = Member::turn(Arc::clone(&pool.0), members.state);
         drop(members);
         then();
     }

@@ -4,13 +4,11 @@
 use std::mem;
 use std::sync::Arc;
 
-use super::driver;
 use super::guarded::guarded_now;
-use super::pooled::Pooled;
-use super::shared::{PoolOrders, PoolRest, Shared};
-use crate::ledger::{Many, Orders};
+use super::kind::{Kind, Threads};
+use super::shared::{PoolOrders, PoolRef, PoolRest, Shared};
+use crate::ledger::{Many, Orders, Resource, Rest};
 use crate::manager::Manager;
-use crate::rt;
 use crate::time::Moment;
 use crate::time::alarm::{self, Alarmed};
 
@@ -23,32 +21,20 @@ pub(crate) enum Place {
     Drop,
 }
 
-impl Place {
-    /// For a plain function, which may be called from anywhere.
-    pub(crate) fn here() -> Self {
-        if rt::is_present() {
-            Self::Task
-        } else {
-            Self::Drop
-        }
-    }
-}
-
-impl<M: Manager + 'static> Shared<M> {
+impl<K: Kind> PoolRef<K> {
     /// Carries out the orders. Waiters are woken first, because all else may take its time.
     #[inline]
-    pub(crate) fn carry_out(self: &Arc<Self>, orders: PoolOrders<M>, place: Place) {
-        if let Some(rest) = wake_all::<M>(orders) {
+    pub(crate) fn carry_out(&self, orders: PoolOrders<K>, place: Place) {
+        if let Some(rest) = wake_all(orders) {
             self.carry_out_rest(*rest, place);
         }
     }
 
     /// Carries out all orders but wake-ups.
     #[cold]
-    pub(crate) fn carry_out_rest(self: &Arc<Self>, rest: PoolRest<M>, place: Place) {
-        // The alarm knows the real time only.
-        if let Some(at) = rest.alarm.filter(|_| !self.clock.is_paused()) {
-            self.alarm.set(at, self);
+    pub(crate) fn carry_out_rest(&self, rest: PoolRest<K>, place: Place) {
+        if let Some(at) = rest.alarm {
+            K::set_alarm(self, at);
         }
         if rest.ring {
             self.upkeep.ring(None);
@@ -64,12 +50,12 @@ impl<M: Manager + 'static> Shared<M> {
         }
     }
 
-    fn do_owed_work(self: &Arc<Self>) {
+    fn do_owed_work(&self) {
         loop {
             let work = self.ledger().next_work();
-            match work {
-                Some(work) => rt::spawn(driver::run(self, work)),
-                None => return,
+            let Some(work) = work else { return };
+            if !K::start_work(self, work) {
+                return;
             }
         }
     }
@@ -77,15 +63,15 @@ impl<M: Manager + 'static> Shared<M> {
     /// Asks the callers that have a runtime to do the owed work: the first waiters, the futures
     /// that warm or close the pool, and the upkeep task. All are asked, because each may be on a
     /// runtime that is not driven. If there is none, the next caller does it.
-    pub(crate) fn ask_for_help(self: &Arc<Self>) {
+    pub(crate) fn ask_for_help(&self) {
         self.call_helpers();
-        self.upkeep.ring(Some(Arc::clone(self)));
+        self.upkeep.ring(Some(self.clone()));
     }
 
     pub(crate) fn call_helpers(&self) {
         let mut orders = Orders::default();
         self.ledger().call_helpers(&mut orders);
-        let _ = wake_all::<M>(orders);
+        let _ = wake_all(orders);
     }
 }
 
@@ -93,19 +79,19 @@ impl<M: Manager + 'static> Shared<M> {
 /// one panics, which the panic hook reports, the others are woken all the same.
 #[inline]
 #[must_use = "orders are carried out"]
-pub(crate) fn wake_all<M: Manager>(orders: PoolOrders<M>) -> Option<Box<PoolRest<M>>> {
+pub(crate) fn wake_all<R: Resource>(orders: Orders<R>) -> Option<Box<Rest<R>>> {
     let (waker, mut rest) = orders.split();
     if let Some(waker) = waker {
         let _ = guarded_now(|| waker.wake());
     }
     if let Some(rest) = &mut rest {
-        wake_many::<M>(mem::take(&mut rest.many));
+        wake_many(mem::take(&mut rest.many));
     }
     rest
 }
 
 #[cold]
-fn wake_many<M: Manager>(many: Vec<Many<Box<Pooled<M>>>>) {
+fn wake_many<R: Resource>(many: Vec<Many<R>>) {
     for one in &many {
         if let Many::Wake(waker) = one {
             let _ = guarded_now(|| waker.wake_by_ref());
@@ -114,21 +100,22 @@ fn wake_many<M: Manager>(many: Vec<Many<Box<Pooled<M>>>>) {
     let _ = guarded_now(|| drop(many));
 }
 
-impl<M: Manager + 'static> Alarmed for Shared<M> {
+impl<M: Manager + 'static> Alarmed for Shared<Threads<M>> {
     fn alarm(self: Arc<Self>, at: Moment, now: Moment) -> Option<Moment> {
         let mut next = None;
+        let pool: PoolRef<Threads<M>> = PoolRef(self);
         // The alarm may have been set before the clock was paused.
-        if !self.clock.is_paused() {
+        if !pool.clock.is_paused() {
             let mut orders = Orders::default();
-            next = self.ledger().alarm(at, now, &mut orders);
-            let rest = wake_all::<M>(orders);
+            next = pool.ledger().alarm(at, now, &mut orders);
+            let rest = wake_all(orders);
             if rest.is_some_and(|rest| rest.owed || rest.ring) {
-                self.ask_for_help();
+                pool.ask_for_help();
             }
         }
         // All other references may be gone by now. Then the manager goes with this one, and that
         // is user code.
-        if let Some(last) = Arc::into_inner(self) {
+        if let Some(last) = Arc::into_inner(pool.0) {
             alarm::drop_elsewhere(last);
         }
         next

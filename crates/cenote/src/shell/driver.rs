@@ -4,34 +4,35 @@
 use std::error::Error;
 use std::future::{Future, poll_fn};
 use std::pin::pin;
-use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
 use super::carry_out::{Place, wake_all};
 use super::guarded::{Mishap, guarded, guarded_now};
+use super::kind::{ErrorOf, Kind, ResourceOf};
 use super::pooled::Pooled;
-use super::shared::{PoolLedger, PoolOrders, Shared};
+use super::shared::{PoolLedger, PoolOrders, PoolRef, PoolWork, Shared};
 use super::strategy::Evidence;
 use super::watcher::Watcher;
 use crate::breaker::{Failed, Failure};
 use crate::error::{Cause, ErrorClass, OpenError};
 use crate::event::Callback;
 use crate::ledger::{AfterFailure, Job, Orders, Outcome, SlotNo, Work};
-use crate::manager::{LeaseEnd, Manager};
+use crate::local_manager::LocalManager;
+use crate::manager::LeaseEnd;
 use crate::rt::Home;
 use crate::status::CloseReason;
 use crate::time::{self, Moment};
 
 /// The future that does this piece of work. Dropped before it is done, it gives the slot back.
-pub(crate) fn run<M: Manager + 'static>(
-    shared: &Arc<Shared<M>>,
-    work: Work<Box<Pooled<M>>>,
-) -> impl Future<Output = ()> + Send + 'static {
+pub(crate) fn run<K: Kind>(
+    shared: &PoolRef<K>,
+    work: PoolWork<K>,
+) -> impl Future<Output = ()> + use<K> {
     let Work { slot, job } = work;
     // Made outside of the future, which may be dropped before it was ever polled.
     let duty = Duty {
-        shared: Arc::clone(shared),
+        shared: shared.clone(),
         slot,
         done: false,
     };
@@ -54,13 +55,13 @@ pub(crate) fn run<M: Manager + 'static>(
 }
 
 /// The duty to report on a slot. Dropped unfulfilled, it reports that the slot's resource is lost.
-struct Duty<M: Manager + 'static> {
-    shared: Arc<Shared<M>>,
+struct Duty<K: Kind> {
+    shared: PoolRef<K>,
     slot: SlotNo,
     done: bool,
 }
 
-impl<M: Manager + 'static> Drop for Duty<M> {
+impl<K: Kind> Drop for Duty<K> {
     fn drop(&mut self) {
         if !self.done {
             let slot = self.slot;
@@ -72,12 +73,12 @@ impl<M: Manager + 'static> Drop for Duty<M> {
     }
 }
 
-impl<M: Manager + 'static> Duty<M> {
+impl<K: Kind> Duty<K> {
     async fn open(mut self) {
-        let shared = Arc::clone(&self.shared);
+        let shared = self.shared.clone();
         let slot = self.slot;
         loop {
-            let may_open = |ledger: &mut PoolLedger<M>, now, orders: &mut _| {
+            let may_open = |ledger: &mut PoolLedger<K>, now, orders: &mut _| {
                 ledger.may_open(slot, now, orders)
             };
             self.done = !shared.order(Place::Task, may_open);
@@ -101,6 +102,17 @@ impl<M: Manager + 'static> Duty<M> {
                 }
                 Ok(Err(error)) => {
                     let class = self.classify(&error);
+                    if class == ErrorClass::CalledOff {
+                        let after = shared.order(Place::Task, |ledger, now, orders| {
+                            ledger.called_off(slot, now, orders)
+                        });
+                        self.done = after == AfterFailure::GiveUp;
+                        match after {
+                            AfterFailure::GiveUp => return,
+                            AfterFailure::Retry(delay) => self.pause(delay).await,
+                        }
+                        continue;
+                    }
                     (class, OpenError::Failed(Cause::from(error)))
                 }
                 Err(Mishap::Overdue(limit)) => (ErrorClass::TimedOut, OpenError::TimedOut(limit)),
@@ -116,7 +128,7 @@ impl<M: Manager + 'static> Duty<M> {
             self.done = after == AfterFailure::GiveUp;
             // The waiter that gets the error is woken first. The strategy is asked before another
             // open is begun.
-            let rest = wake_all::<M>(orders);
+            let rest = wake_all(orders);
             let failed = Failed {
                 class,
                 error: Some(&error),
@@ -135,7 +147,7 @@ impl<M: Manager + 'static> Duty<M> {
     }
 
     /// A severer that panics is none.
-    fn add_severer(&self, resource: &mut M::Resource) {
+    fn add_severer(&self, resource: &mut ResourceOf<K>) {
         let severer = guarded_now(|| self.shared.manager.severer(resource));
         if let Ok(Some(severer)) = severer {
             self.shared.severers.add(self.slot, severer);
@@ -161,7 +173,7 @@ impl<M: Manager + 'static> Duty<M> {
         .await;
     }
 
-    async fn vet(mut self, mut pooled: Box<Pooled<M>>, check: bool, ask: bool) {
+    async fn vet(mut self, mut pooled: Box<Pooled<K>>, check: bool, ask: bool) {
         let vetted = self.look(&mut pooled, check, ask).await;
         if check {
             // It was proven alive here, whatever became of the runtime that it was opened on.
@@ -186,7 +198,7 @@ impl<M: Manager + 'static> Duty<M> {
         }
     }
 
-    async fn look(&self, pooled: &mut Pooled<M>, check: bool, ask: bool) -> Vetted {
+    async fn look(&self, pooled: &mut Pooled<K>, check: bool, ask: bool) -> Vetted {
         let Pooled { id, resource, .. } = pooled;
         if self.is_broken(*id, resource) {
             return Err((CloseReason::Broken, Trouble::default()));
@@ -200,8 +212,8 @@ impl<M: Manager + 'static> Duty<M> {
         Ok(())
     }
 
-    async fn clean(mut self, mut pooled: Box<Pooled<M>>, clean: bool, probe: bool) {
-        let shared = Arc::clone(&self.shared);
+    async fn clean(mut self, mut pooled: Box<Pooled<K>>, clean: bool, probe: bool) {
+        let shared = self.shared.clone();
         let cleaned = self.make_fit(&mut pooled, clean).await;
         let (outcome, evidence) = match &cleaned {
             Ok(()) => (Outcome::Fit, Evidence::Accepted { probe }),
@@ -214,7 +226,7 @@ impl<M: Manager + 'static> Duty<M> {
         shared.report(evidence, Place::Task);
     }
 
-    async fn make_fit(&self, pooled: &mut Pooled<M>, clean: bool) -> Vetted {
+    async fn make_fit(&self, pooled: &mut Pooled<K>, clean: bool) -> Vetted {
         let Pooled { id, resource, .. } = pooled;
         if clean {
             self.make_clean(*id, resource).await?;
@@ -225,9 +237,9 @@ impl<M: Manager + 'static> Duty<M> {
         self.ask(*id, resource, Callback::BeforeRelease).await
     }
 
-    async fn close(mut self, pooled: Box<Pooled<M>>, reason: CloseReason) {
+    async fn close(mut self, pooled: Box<Pooled<K>>, reason: CloseReason) {
         let id = pooled.id;
-        let shared = Arc::clone(&self.shared);
+        let shared = self.shared.clone();
         let slot = self.slot;
         shared.severers.remove(slot);
         let closing = async { shared.manager.close(pooled.resource).await };
@@ -242,13 +254,13 @@ impl<M: Manager + 'static> Duty<M> {
         shared.observers.closed(id, reason);
     }
 
-    fn is_broken(&self, id: u64, resource: &mut M::Resource) -> bool {
+    fn is_broken(&self, id: u64, resource: &mut ResourceOf<K>) -> bool {
         let manager = &self.shared.manager;
         let seen = guarded_now(|| manager.is_broken(resource, LeaseEnd::Idle));
         seen.unwrap_or_else(|mishap| self.told(id, Callback::Inspect, Err(mishap)).is_err())
     }
 
-    async fn check(&self, id: u64, resource: &mut M::Resource) -> Vetted {
+    async fn check(&self, id: u64, resource: &mut ResourceOf<K>) -> Vetted {
         let checking = async { self.shared.manager.check(resource).await };
         let ended = guarded(Some(self.shared.limits.check_timeout), checking).await;
         let ended = self.told(
@@ -259,7 +271,7 @@ impl<M: Manager + 'static> Duty<M> {
         ended.map_err(|trouble| (CloseReason::FailedCheck, trouble))
     }
 
-    async fn make_clean(&self, id: u64, resource: &mut M::Resource) -> Vetted {
+    async fn make_clean(&self, id: u64, resource: &mut ResourceOf<K>) -> Vetted {
         let cleaning = async { self.shared.manager.clean(resource).await };
         let ended = guarded(Some(self.shared.limits.clean_timeout), cleaning).await;
         let ended = self.told(
@@ -271,14 +283,14 @@ impl<M: Manager + 'static> Duty<M> {
     }
 
     /// Asks a hook, if there is one.
-    async fn ask(&self, id: u64, resource: &mut M::Resource, callback: Callback) -> Vetted {
+    async fn ask(&self, id: u64, resource: &mut ResourceOf<K>, callback: Callback) -> Vetted {
         let Shared { hooks, limits, .. } = &*self.shared;
         let (hook, limit) = match callback {
             Callback::BeforeAcquire => (&hooks.before_acquire, limits.check_timeout),
             _ => (&hooks.before_release, limits.clean_timeout),
         };
         let Some(hook) = hook else { return Ok(()) };
-        let ended = guarded(Some(limit), async { hook(resource).await }).await;
+        let ended = guarded(Some(limit), async { K::ask(hook, resource).await }).await;
         let ended = ended.map(|yes| (!yes).then(|| Trouble::of("returned false")));
         let ended = self.told(id, callback, ended);
         ended.map_err(|trouble| (CloseReason::Refused, trouble))
@@ -311,20 +323,20 @@ impl<M: Manager + 'static> Duty<M> {
     }
 
     /// The error of a callback, if it returned one, and its class.
-    fn trouble(&self, result: Result<(), M::Error>) -> Option<Trouble> {
+    fn trouble(&self, result: Result<(), ErrorOf<K>>) -> Option<Trouble> {
         let error = result.err()?;
         let class = self.classify(&error);
         let error = Some(error.into());
         Some(Trouble { class, error })
     }
 
-    fn classify(&self, error: &M::Error) -> ErrorClass {
+    fn classify(&self, error: &ErrorOf<K>) -> ErrorClass {
         let class = guarded_now(|| self.shared.manager.classify(error));
         class.unwrap_or_default()
     }
 
     /// Returns whether it has proven that the backend is back.
-    fn judged(&mut self, pooled: Box<Pooled<M>>, outcome: Outcome) -> bool {
+    fn judged(&mut self, pooled: Box<Pooled<K>>, outcome: Outcome) -> bool {
         let slot = self.slot;
         self.report(|ledger, now, orders| ledger.judged(slot, pooled, outcome, now, orders))
     }
@@ -332,7 +344,7 @@ impl<M: Manager + 'static> Duty<M> {
     /// Reports the end of the work to the ledger.
     fn report<T>(
         &mut self,
-        call: impl FnOnce(&mut PoolLedger<M>, Moment, &mut PoolOrders<M>) -> T,
+        call: impl FnOnce(&mut PoolLedger<K>, Moment, &mut PoolOrders<K>) -> T,
     ) -> T {
         self.done = true;
         self.shared.order(Place::Task, call)

@@ -7,26 +7,28 @@ use std::time::Duration;
 
 use super::carry_out::Place;
 use super::guarded::{Mishap, guarded_now};
-use super::shared::{PoolLedger, Shared};
+use super::kind::{ErrorOf, Kind, ResourceOf, Threads};
+use super::shared::{PoolLedger, PoolRef, PoolWork, Shared};
 use super::strategy::Evidence;
 use crate::breaker::{BreakerState, Failed, Failure};
 use crate::event::Callback;
 use crate::held_slot::HeldSlot;
-use crate::ledger::{Condition, Label, Manner, Orders, Resource, Returned, SlotNo, TrayNo, Work};
+use crate::ledger::{Condition, Label, Manner, Orders, Resource, Returned, SlotNo, TrayNo};
+use crate::local_manager::LocalManager;
 use crate::manager::{LeaseEnd, Manager};
 use crate::observers::Audience;
 use crate::rt::Home;
 use crate::time::Moment;
-use crate::tray::TrayRef;
+use crate::tray::AnyTrays;
 
-pub(crate) struct Pooled<M: Manager + 'static> {
-    pub(crate) resource: M::Resource,
+pub(crate) struct Pooled<K: Kind> {
+    pub(crate) resource: ResourceOf<K>,
     /// Present while it is lent, or lies on a tray. There it goes from hand to hand with the box,
     /// because a reference count that several cores write takes longer than the rest of a trip.
-    pool: Option<Arc<Shared<M>>>,
+    pool: Option<PoolRef<K>>,
     /// Present if it was lent by a tray, or put on one. The tray may have been closed since.
-    tray: Option<TrayPlace<M>>,
-    slot: SlotNo,
+    pub(crate) tray: Option<TrayPlace<K>>,
+    pub(super) slot: SlotNo,
     /// The observers that heard of its lease, if it was lent by a tray. They go with the box, so
     /// that a trip takes them out of the pool once.
     audience: Option<Arc<Audience>>,
@@ -50,17 +52,19 @@ pub(crate) enum Stay {
 }
 
 /// A tray, and its number in its pool.
-pub(crate) struct TrayPlace<M: Manager + 'static> {
+pub(crate) struct TrayPlace<K: Kind> {
     pub(crate) number: TrayNo,
-    pub(crate) tray: TrayRef<Box<Pooled<M>>>,
+    pub(crate) tray: TrayOf<K>,
 }
 
-/// The work that the caller has to do for a resource. `None` inside: a waiter was served.
-type Left<M> = Option<(Arc<Shared<M>>, Option<Box<Work<Box<Pooled<M>>>>>)>;
+pub(crate) type TrayOf<K> = <<K as Kind>::Trays as AnyTrays<Box<Pooled<K>>>>::Tray;
 
-impl<M: Manager + 'static> Pooled<M> {
+/// The work that the caller has to do for a resource. `None` inside: a waiter was served.
+type Left<K> = Option<(PoolRef<K>, Option<Box<PoolWork<K>>>)>;
+
+impl<K: Kind> Pooled<K> {
     #[track_caller]
-    pub(crate) fn new(resource: M::Resource) -> Box<Self> {
+    pub(crate) fn new(resource: ResourceOf<K>) -> Box<Self> {
         Box::new(Self {
             resource,
             pool: None,
@@ -80,11 +84,11 @@ impl<M: Manager + 'static> Pooled<M> {
     #[inline]
     pub(crate) fn granted(
         &mut self,
-        pool: &Arc<Shared<M>>,
-        tray: Option<TrayPlace<M>>,
+        pool: &PoolRef<K>,
+        tray: Option<TrayPlace<K>>,
         site: &'static Location<'static>,
     ) {
-        self.pool = Some(Arc::clone(pool));
+        self.pool = Some(pool.clone());
         self.tray = tray;
         self.site = site;
     }
@@ -122,13 +126,16 @@ impl<M: Manager + 'static> Pooled<M> {
         if self.home.is_gone() {
             return Some(Condition::Stranded);
         }
-        let manager = &shared.manager;
-        let broken = guarded_now(|| manager.is_broken(resource, LeaseEnd::Idle));
-        let broken = broken.unwrap_or_else(|mishap| {
-            tell_panicked(shared, *id, &mishap);
-            true
+        let (manager, end) = (&shared.manager, LeaseEnd::Idle);
+        let fault = guarded_now(|| match manager.is_broken(resource, end) {
+            true => Some(Condition::Dead),
+            false if manager.is_spent(resource, end) => Some(Condition::Spent { held: false }),
+            false => None,
         });
-        broken.then_some(Condition::Dead)
+        fault.unwrap_or_else(|mishap| {
+            tell_panicked(shared, *id, &mishap);
+            Some(Condition::Dead)
+        })
     }
 
     /// Drops the reference to the pool: a resource in the ledger does not keep its pool alive.
@@ -136,7 +143,7 @@ impl<M: Manager + 'static> Pooled<M> {
         self.pool = None;
     }
 
-    fn pool(&self) -> &Arc<Shared<M>> {
+    pub(crate) fn pool(&self) -> &PoolRef<K> {
         self.pool
             .as_ref()
             .expect("bug: a lent resource knows its pool")
@@ -148,7 +155,7 @@ impl<M: Manager + 'static> Pooled<M> {
 
     pub(crate) fn label(&self, label: Label) {
         let label = match &self.tray {
-            Some(TrayPlace { tray, .. }) => tray.label(self.slot, label),
+            Some(place) => self.pool().trays.label(place.number, self.slot, label),
             None => Err(label),
         };
         if let Err(label) = label {
@@ -157,32 +164,6 @@ impl<M: Manager + 'static> Pooled<M> {
             drop(ledger);
             drop(before);
         }
-    }
-
-    /// Asks the manager whether the resource must stay in its scope. A panic counts as broken.
-    #[cfg(not(cenote_model))]
-    pub(crate) fn stay(&mut self, end: LeaseEnd) -> Stay {
-        // A use that went well does not end the lease of a resource that stays.
-        let end = match end {
-            LeaseEnd::Returned => LeaseEnd::Idle,
-            end => end,
-        };
-        let Self {
-            resource, pool, id, ..
-        } = self;
-        let Some(shared) = pool else {
-            return Stay::Broken;
-        };
-        let manager = &shared.manager;
-        let seen = guarded_now(|| match manager.must_stay(resource) {
-            true => Stay::Must,
-            false if manager.is_broken(resource, end) => Stay::Broken,
-            false => Stay::IfPinned,
-        });
-        seen.unwrap_or_else(|mishap| {
-            tell_panicked(shared, *id, &mishap);
-            Stay::Broken
-        })
     }
 
     /// Asks the manager for the condition of the resource. A panic counts as broken.
@@ -195,24 +176,28 @@ impl<M: Manager + 'static> Pooled<M> {
             return Condition::Broken;
         };
         let manager = &shared.manager;
-        let seen = guarded_now(|| match manager.is_broken(resource, end) {
-            true => None,
-            false => Some(manager.needs_cleaning(resource)),
-        });
-        match seen {
-            Ok(None) => Condition::Broken,
-            Ok(Some(clean)) if clean || shared.works_on_return => Condition::Dirty { clean },
-            Ok(Some(_)) => Condition::Good,
-            Err(mishap) => {
-                tell_panicked(shared, *id, &mishap);
-                Condition::Broken
+        let seen = guarded_now(|| {
+            if manager.is_broken(resource, end) {
+                return Condition::Broken;
             }
-        }
+            if manager.is_spent(resource, end) {
+                return Condition::Spent { held: true };
+            }
+            let clean = manager.needs_cleaning(resource);
+            match clean || shared.works_on_return {
+                true => Condition::Dirty { clean },
+                false => Condition::Good,
+            }
+        });
+        seen.unwrap_or_else(|mishap| {
+            tell_panicked(shared, *id, &mishap);
+            Condition::Broken
+        })
     }
 
     /// Ends the lease. A good resource goes back to its tray, and any other to the ledger.
     #[inline]
-    pub(crate) fn end(mut self: Box<Self>, end: LeaseEnd, manner: Manner) -> Left<M> {
+    pub(crate) fn end(mut self: Box<Self>, end: LeaseEnd, manner: Manner) -> Left<K> {
         let condition = self.inspect(end);
         let left = match condition {
             Condition::Good => self.lay_back(),
@@ -224,7 +209,7 @@ impl<M: Manager + 'static> Pooled<M> {
     /// Gives the resource to the ledger. The next waiter is woken before an observer is told, so
     /// that a slow observer delays no waiter.
     #[inline(never)]
-    pub(crate) fn come_back(mut self: Box<Self>, condition: Condition, manner: Manner) -> Left<M> {
+    pub(crate) fn come_back(mut self: Box<Self>, condition: Condition, manner: Manner) -> Left<K> {
         let shared = self.pool.take().expect("bug: a lease ends once");
         self.audience = None;
         let Self { slot, id, site, .. } = *self;
@@ -260,7 +245,7 @@ impl<M: Manager + 'static> Pooled<M> {
     }
 
     /// Takes its slot off its tray, if it is still on one.
-    fn take_off(&self, shared: &Shared<M>, ledger: &mut PoolLedger<M>) {
+    pub(super) fn take_off(&self, shared: &Shared<K>, ledger: &mut PoolLedger<K>) {
         if let Some(tray) = ledger.tray_of(self.slot) {
             shared.take_off(ledger, tray);
         }
@@ -273,29 +258,24 @@ impl<M: Manager + 'static> Pooled<M> {
             return Some(self);
         };
         shared.trays.remember(place.number);
-        let (slot, tray) = (self.slot, place.tray);
         let now = shared.clock.coarse_now();
         if shared.is_watched() || self.audience.is_some() {
-            return self.lay_back_watched(tray, now);
+            return self.lay_back_watched(now);
         }
-        tray.lay_back(slot, self, now).err()
+        K::lay_back(self, now).err()
     }
 
     /// The same for a pool with observers or a strategy, which hear of it afterwards. The reference
     /// to the pool is laid on the tray, too, so a strategy needs another.
     #[cold]
     #[inline(never)]
-    fn lay_back_watched(
-        mut self: Box<Self>,
-        tray: TrayRef<Box<Self>>,
-        now: Moment,
-    ) -> Option<Box<Self>> {
-        let Self { id, site, slot, .. } = *self;
+    fn lay_back_watched(mut self: Box<Self>, now: Moment) -> Option<Box<Self>> {
+        let Self { id, site, .. } = *self;
         let before = self.audience.take();
         let shared = self.pool();
         let audience = shared.observers.audience_after(before);
-        let judged = shared.strategy.is_some().then(|| Arc::clone(shared));
-        let since = match tray.lay_back(slot, self, now) {
+        let judged = shared.strategy.is_some().then(|| shared.clone());
+        let since = match K::lay_back(self, now) {
             Ok(since) => since,
             Err(pooled) => return Some(pooled),
         };
@@ -311,7 +291,7 @@ impl<M: Manager + 'static> Pooled<M> {
     }
 
     /// Takes the resource out of the pool for good.
-    pub(crate) fn detach(mut self) -> M::Resource {
+    pub(crate) fn detach(mut self) -> ResourceOf<K> {
         let shared = self.pool.take().expect("bug: a lease ends once");
         shared.severers.remove(self.slot);
         let now = shared.clock.exact_now();
@@ -326,7 +306,7 @@ impl<M: Manager + 'static> Pooled<M> {
     }
 }
 
-impl<M: Manager + 'static> Pooled<M> {
+impl<M: Manager + 'static> Pooled<Threads<M>> {
     /// Takes the resource out of the pool for good, and keeps its slot occupied.
     pub(crate) fn hold_slot(mut self) -> (M::Resource, HeldSlot<M>) {
         let shared = self.pool.take().expect("bug: a lease ends once");
@@ -335,10 +315,36 @@ impl<M: Manager + 'static> Pooled<M> {
         let held = HeldSlot::new(shared, self.slot, self.id, self.site);
         (self.resource, held)
     }
+
+    /// Asks the manager whether the resource must stay in its scope. A panic counts as broken.
+    #[cfg(not(cenote_model))]
+    pub(crate) fn stay(&mut self, end: LeaseEnd) -> Stay {
+        // A use that went well does not end the lease of a resource that stays.
+        let end = match end {
+            LeaseEnd::Returned => LeaseEnd::Idle,
+            end => end,
+        };
+        let Self {
+            resource, pool, id, ..
+        } = self;
+        let Some(shared) = pool else {
+            return Stay::Broken;
+        };
+        let manager: &M = &shared.manager;
+        let seen = guarded_now(|| match Manager::must_stay(manager, resource) {
+            true => Stay::Must,
+            false if Manager::is_broken(manager, resource, end) => Stay::Broken,
+            false => Stay::IfPinned,
+        });
+        seen.unwrap_or_else(|mishap| {
+            tell_panicked(shared, *id, &mishap);
+            Stay::Broken
+        })
+    }
 }
 
-impl<M: Manager + 'static> Resource for Box<Pooled<M>> {
-    type Error = M::Error;
+impl<K: Kind> Resource for Box<Pooled<K>> {
+    type Error = ErrorOf<K>;
 
     fn opened(&mut self, slot: SlotNo, id: u64) {
         self.slot = slot;
@@ -371,6 +377,7 @@ fn evidence<R>(condition: Condition, returned: &Returned<R>) -> Option<Evidence<
         // A dirty one is not known before it is cleaned. A holder that discards a resource, or a
         // resource that was retired, does not say that the backend is bad.
         Condition::Broken
+        | Condition::Spent { .. }
         | Condition::Dirty { .. }
         | Condition::Discarded
         | Condition::Stranded => None,
@@ -378,7 +385,7 @@ fn evidence<R>(condition: Condition, returned: &Returned<R>) -> Option<Evidence<
 }
 
 #[cold]
-fn tell_panicked<M: Manager + 'static>(shared: &Shared<M>, id: u64, mishap: &Mishap) {
+fn tell_panicked<K: Kind>(shared: &Shared<K>, id: u64, mishap: &Mishap) {
     let message = mishap.to_string();
     shared
         .observers

@@ -4,12 +4,12 @@
 //! slot is free again. So a slot has at most one, and it belongs to the resource in that slot.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
+use std::sync::{Mutex, MutexGuard, OnceLock};
 
 use super::guarded::guarded_now;
+use super::kind::Kind;
 use super::shared::Shared;
 use crate::ledger::SlotNo;
-use crate::manager::Manager;
 use crate::rt::sync::PoisonError;
 use crate::sever::Severer;
 
@@ -41,9 +41,9 @@ fn lock(list: &Mutex<BySlot>) -> MutexGuard<'_, BySlot> {
     list.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl<M: Manager + 'static> Shared<M> {
+impl<K: Kind> Shared<K> {
     /// Cuts the leased resources of a closed pool. Returns how many.
-    pub(crate) fn sever(self: &Arc<Self>) -> usize {
+    pub(crate) fn sever(&self) -> usize {
         let leased = self.ledger().leased_after_close();
         let severers = leased
             .into_iter()

@@ -8,10 +8,10 @@ use std::time::Duration;
 
 use super::breaker_group::BreakerGroup;
 use super::carry_out::Place;
-use super::shared::Shared;
+use super::kind::Kind;
+use super::shared::PoolRef;
 use crate::breaker::{BreakerState, Failed, Recovery, Strategy, Verdict};
 use crate::ledger::Orders;
-use crate::manager::Manager;
 use crate::rt::sync::{AtomicBool, Ordering, PoisonError};
 use crate::time;
 
@@ -78,15 +78,10 @@ impl StrategyPlace {
 /// When a strategy that panicked is asked again.
 const AFTER_PANIC: Duration = Duration::from_secs(1);
 
-impl<M: Manager + 'static> Shared<M> {
+impl<K: Kind> PoolRef<K> {
     /// Changes the state of the breaker: by hand, or for a strategy that saw it in the state
     /// `seen`.
-    pub(crate) fn set_breaker(
-        self: &Arc<Self>,
-        seen: Option<BreakerState>,
-        to: BreakerState,
-        place: Place,
-    ) {
+    pub(crate) fn set_breaker(&self, seen: Option<BreakerState>, to: BreakerState, place: Place) {
         match &self.strategy.group {
             None => self.turn(seen, to, place)(),
             Some(group) => group.set(seen, to),
@@ -95,17 +90,17 @@ impl<M: Manager + 'static> Shared<M> {
 
     /// Changes the state of the breaker in the ledger. Returns what must be done with no lock held.
     pub(crate) fn turn(
-        self: &Arc<Self>,
+        &self,
         seen: Option<BreakerState>,
         to: BreakerState,
         place: Place,
-    ) -> impl FnOnce() + use<M> {
+    ) -> impl FnOnce() + use<K> {
         let mut orders = Orders::default();
         let mut ledger = self.ledger_off_trays();
         let from = ledger.set_breaker(seen, to, time::now(), &mut orders);
         let cause = ledger.breaker().cause.clone();
         drop(ledger);
-        let shared = Arc::clone(self);
+        let shared = self.clone();
         move || {
             shared.carry_out(orders, place);
             if from != to && seen.is_none_or(|seen| seen == from) {
@@ -116,17 +111,17 @@ impl<M: Manager + 'static> Shared<M> {
     }
 
     /// Another strategy decides from now on, or none.
-    pub(crate) fn set_strategy(self: &Arc<Self>, strategy: Option<Arc<dyn Strategy>>) {
+    pub(crate) fn set_strategy(&self, strategy: Option<Arc<dyn Strategy>>) {
         match &self.strategy.group {
             None => {
                 self.strategy.replace(strategy);
-                self.strategy_changed(Place::here());
+                self.strategy_changed(K::here());
             }
             Some(group) => group.set_strategy(strategy),
         }
     }
 
-    pub(crate) fn strategy_changed(self: &Arc<Self>, place: Place) {
+    pub(crate) fn strategy_changed(&self, place: Place) {
         if let Some(group) = &self.strategy.group {
             let any = group.strategy().is_some();
             self.strategy.any.store(any, Ordering::Relaxed);
@@ -138,7 +133,7 @@ impl<M: Manager + 'static> Shared<M> {
 
     /// Tells the strategy, and follows its verdict.
     #[inline]
-    pub(crate) fn report(self: &Arc<Self>, evidence: Evidence<'_>, place: Place) {
+    pub(crate) fn report(&self, evidence: Evidence<'_>, place: Place) {
         if self.strategy.is_some() {
             let state = self.ledger().breaker().state;
             self.report_in(state, evidence, place);
@@ -146,12 +141,7 @@ impl<M: Manager + 'static> Shared<M> {
     }
 
     /// The same, where the state of the breaker is known.
-    pub(crate) fn report_in(
-        self: &Arc<Self>,
-        state: BreakerState,
-        evidence: Evidence<'_>,
-        place: Place,
-    ) {
+    pub(crate) fn report_in(&self, state: BreakerState, evidence: Evidence<'_>, place: Place) {
         let Some(strategy) = self.strategy.present() else {
             return;
         };
@@ -172,7 +162,7 @@ impl<M: Manager + 'static> Shared<M> {
     }
 
     /// Asks the strategy whether to recover, if it is time to.
-    pub(crate) fn ask_recovery(self: &Arc<Self>) {
+    pub(crate) fn ask_recovery(&self) {
         let asked = self.ledger_off_trays().asks_recovery(time::now());
         let Some(inactive_for) = asked else { return };
         let recovery = self.strategy.present().map(|strategy| {

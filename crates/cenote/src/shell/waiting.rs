@@ -1,74 +1,48 @@
 //! A caller that cannot be served by a tray: it asks the ledger, waits in the queue, and takes the
 //! outcome out of its mailbox.
 
-use std::future::Future;
 use std::panic::Location;
-use std::pin::Pin;
-use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use super::acquire::{Outcome, Patience, lend, put_on_tray};
 use super::carry_out::Place;
+use super::kind::Kind;
 use super::pooled::Pooled;
-use super::shared::Shared;
+use super::shared::PoolRef;
 use super::upkeep_task;
+use super::wait_told::Extras;
 use crate::error::AcquireError;
 use crate::ledger::{
     Answer, Ask, Asker, Begun, Mail, MailboxRef, Orders, Resource, Ticket, looks_every,
 };
-use crate::log::{Log, WaitSpan};
-use crate::manager::Manager;
+use crate::log::Log;
 use crate::rt::Owner;
-use crate::rt::sync::Ordering;
 use crate::time::{self, Moment};
 use crate::timed_out::TimedOut;
 
 /// An acquire under way. Dropped while it is queued, it passes on what it was about to get.
 #[must_use = "nothing is acquired unless it is awaited"]
-pub(crate) struct Waiting<'a, M: Manager + 'static> {
-    pub(crate) shared: &'a Arc<Shared<M>>,
+pub(crate) struct Waiting<'a, K: Kind> {
+    pub(crate) shared: &'a PoolRef<K>,
     pub(crate) site: &'static Location<'static>,
     patience: Patience,
     /// `NOT_YET` until the ledger is asked.
-    begun: Begun,
-    place: Option<InQueue<M>>,
+    pub(super) begun: Begun,
+    pub(super) place: Option<InQueue<K>>,
 }
 
 /// A place in the queue.
-struct InQueue<M: Manager + 'static> {
+pub(super) struct InQueue<K: Kind> {
     ticket: Ticket,
-    mailbox: MailboxRef<Box<Pooled<M>>>,
+    mailbox: MailboxRef<Box<Pooled<K>>>,
     /// In a box, because few waiters need any of it, and every acquire moves its future.
-    extras: Option<Box<Extras>>,
-}
-
-#[derive(Default)]
-struct Extras {
-    /// Only if there is a log.
-    span: WaitSpan,
-    /// It was logged that this waiter is slow.
-    told: bool,
-    /// Only where the alarm cannot wake the waiter.
-    timer: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
-}
-
-impl Extras {
-    /// Extras for the log, if there is one.
-    #[inline]
-    fn new(pool: &str, site: &'static Location<'static>) -> Option<Box<Self>> {
-        Log::is_on().then(|| {
-            Box::new(Self {
-                span: WaitSpan::begin(pool, site),
-                ..Self::default()
-            })
-        })
-    }
+    pub(super) extras: Option<Box<Extras>>,
 }
 
 /// The result of asking the ledger.
-enum Asked<M: Manager + 'static> {
-    Ended(Outcome<M>),
+enum Asked<K: Kind> {
+    Ended(Outcome<K>),
     Queued,
     /// The caller has to ask, or to look, once more.
     Again,
@@ -76,10 +50,10 @@ enum Asked<M: Manager + 'static> {
     NotNow,
 }
 
-impl<'a, M: Manager + 'static> Waiting<'a, M> {
+impl<'a, K: Kind> Waiting<'a, K> {
     #[inline]
     pub(crate) fn new(
-        shared: &'a Arc<Shared<M>>,
+        shared: &'a PoolRef<K>,
         site: &'static Location<'static>,
         patience: Patience,
     ) -> Self {
@@ -111,7 +85,7 @@ impl<'a, M: Manager + 'static> Waiting<'a, M> {
         &mut self,
         owner: impl Fn() -> Option<Owner>,
         waker: &Waker,
-    ) -> Poll<Outcome<M>> {
+    ) -> Poll<Outcome<K>> {
         loop {
             let Some(place) = &self.place else {
                 match self.ask(owner(), Some(waker.clone()), Place::Task) {
@@ -124,6 +98,10 @@ impl<'a, M: Manager + 'static> Waiting<'a, M> {
                 Some(pooled) => self.claim(pooled),
                 None => match place.mailbox.take() {
                     Some(mail) => self.settle(mail),
+                    None if !upkeep_task::start(self.shared) => {
+                        self.withdraw();
+                        return Poll::Ready(self.no_local_set());
+                    }
                     None if self.look(waker) => return Poll::Pending,
                     // The outcome was delivered meanwhile.
                     None => continue,
@@ -136,9 +114,9 @@ impl<'a, M: Manager + 'static> Waiting<'a, M> {
     }
 
     /// Asks without waiting. `None`: the caller would have to wait.
-    pub(crate) fn try_now(mut self) -> Option<Outcome<M>> {
+    pub(crate) fn try_now(mut self) -> Option<Outcome<K>> {
         loop {
-            match self.ask(Owner::of_task(), None, Place::here()) {
+            match self.ask(Owner::of_task(), None, K::here()) {
                 Asked::Ended(outcome) => return Some(outcome),
                 Asked::Queued | Asked::NotNow => return None,
                 Asked::Again => {}
@@ -151,10 +129,10 @@ impl<'a, M: Manager + 'static> Waiting<'a, M> {
     ///
     /// Not inlined, so that a poll that finds its outcome does not set up all this.
     #[inline(never)]
-    fn ask(&mut self, owner: Option<Owner>, mut waker: Option<Waker>, place: Place) -> Asked<M> {
+    fn ask(&mut self, owner: Option<Owner>, mut waker: Option<Waker>, place: Place) -> Asked<K> {
         let shared = self.shared;
-        if place == Place::Task {
-            upkeep_task::start(shared);
+        if place == Place::Task && !upkeep_task::start(shared) {
+            return Asked::Ended(self.no_local_set());
         }
         let site = self.site;
         let asker = Asker { site, owner };
@@ -166,7 +144,7 @@ impl<'a, M: Manager + 'static> Waiting<'a, M> {
                 now = shared.clock.exact_now();
             }
             // The alarm's thread does not survive a fork.
-            if ledger.is_alarm_set() && shared.alarm.has_forked() {
+            if ledger.is_alarm_set() && K::has_lost_alarm(shared) {
                 ledger.forget_alarm();
             }
         }
@@ -221,7 +199,17 @@ impl<'a, M: Manager + 'static> Waiting<'a, M> {
         if overdue && place == Place::Task {
             upkeep_task::take_over(shared);
         }
+        if matches!(asked, Asked::Queued) {
+            shared.uppers.tell();
+        }
         asked
+    }
+
+    /// No task can be started here, so the wait might never end.
+    #[cold]
+    fn no_local_set(&self) -> Outcome<K> {
+        let pool = self.shared.name.clone();
+        Outcome::Failed(Box::new(AcquireError::NoLocalSet { pool }))
     }
 
     #[inline]
@@ -235,7 +223,7 @@ impl<'a, M: Manager + 'static> Waiting<'a, M> {
         };
     }
 
-    fn place(&self) -> &InQueue<M> {
+    fn place(&self) -> &InQueue<K> {
         self.place.as_ref().expect("bug: a wait ends once")
     }
 
@@ -249,7 +237,7 @@ impl<'a, M: Manager + 'static> Waiting<'a, M> {
     /// own, whose time may have come already.
     #[inline]
     pub(crate) fn sleeps(&mut self, context: &mut Context<'_>) -> bool {
-        !self.shared.needs_timers() || self.sleeps_by_timer(context)
+        !K::needs_timers(self.shared) || self.sleeps_by_timer(context)
     }
 
     #[cold]
@@ -274,7 +262,6 @@ impl<'a, M: Manager + 'static> Waiting<'a, M> {
     #[cold]
     fn look(&mut self, waker: &Waker) -> bool {
         let shared = self.shared;
-        upkeep_task::start(shared);
         let ticket = self.place().ticket;
         let waker = waker.clone();
         let now = shared.clock.exact_now();
@@ -288,38 +275,19 @@ impl<'a, M: Manager + 'static> Waiting<'a, M> {
         if overdue {
             upkeep_task::take_over(shared);
         }
-        if waits && Log::is_on() {
-            self.tell_if_slow(now);
+        if waits {
+            shared.uppers.tell();
+            if Log::is_on() {
+                self.tell_if_slow(now);
+            }
         }
         waits
-    }
-
-    /// Writes a line about a wait that takes long, once. In the caller's own poll, so that the line
-    /// belongs to the caller's span, and a subscriber that blocks delays no other caller.
-    #[cold]
-    fn tell_if_slow(&mut self, now: Moment) {
-        let (shared, site, since) = (self.shared, self.site, self.begun.since);
-        let place = self.place.as_mut();
-        let extras = place.map(|place| place.extras.get_or_insert_default());
-        let Some(extras) = extras.filter(|extras| !extras.told) else {
-            return;
-        };
-        let is_slow = |after: Duration| now >= since + after;
-        if shared.limits.slow_acquire.is_some_and(is_slow) {
-            extras.told = true;
-            let waited = now.saturating_duration_since(since);
-            let facts = || shared.ledger().facts(now);
-            extras.span.enter(|| {
-                let write = |log: &Log| log.slow(&shared.name, site, waited, facts);
-                shared.observers.write(write);
-            });
-        }
     }
 
     /// The end of the wait, with a grant. `None`: the resource was dead, and the caller asks again.
     /// A lease is made before anything else happens, so that the grant cannot be lost.
     #[inline]
-    fn claim(&mut self, pooled: Box<Pooled<M>>) -> Option<Outcome<M>> {
+    fn claim(&mut self, pooled: Box<Pooled<K>>) -> Option<Outcome<K>> {
         self.place = None;
         let since = Some(self.begun.since);
         let lease = lend(self.shared, pooled, None, self.site, since);
@@ -329,7 +297,7 @@ impl<'a, M: Manager + 'static> Waiting<'a, M> {
 
     /// The end of the wait. `None`: the resource was dead, and the caller asks again.
     #[cold]
-    fn settle(&mut self, mail: Mail<Box<Pooled<M>>>) -> Option<Outcome<M>> {
+    fn settle(&mut self, mail: Mail<Box<Pooled<K>>>) -> Option<Outcome<K>> {
         let place = self.place.take();
         match mail {
             Mail::Grant(pooled) => self.claim(pooled),
@@ -348,35 +316,6 @@ impl<'a, M: Manager + 'static> Waiting<'a, M> {
     }
 
     #[cold]
-    fn tell_of_refusal(&self, error: &AcquireError<M::Error>) {
-        let unqueued = self.begun.ask == Ask::Unqueued;
-        let is_none = unqueued && matches!(error, AcquireError::Rejected { .. });
-        if let Some(reason) = error.refusal().filter(|_| !is_none) {
-            self.shared.observers.refused(self.site, reason);
-        }
-    }
-
-    /// Raises the events of a timeout.
-    #[cold]
-    fn tell_of_timeout(&self, timed_out: &TimedOut<M::Error>, place: Option<&InQueue<M>>) {
-        let observers = &self.shared.observers;
-        if !observers.any() && !Log::is_on() {
-            return;
-        }
-        let seen = &timed_out.seen;
-        let circle = seen.circle_told.as_ref();
-        if circle.is_some_and(|told| !told.swap(true, Ordering::AcqRel)) {
-            observers.nested_acquire(self.site, &seen.circle);
-        }
-        observers.timed_out(self.site, timed_out.waited(), &seen.status);
-        if let Some(extras) = place.and_then(|place| place.extras.as_ref()) {
-            let leak_after = self.shared.limits.leak_after;
-            let write = |log: &Log| log.acquire_timed_out(self.site, timed_out, leak_after);
-            extras.span.enter(|| observers.write(write));
-        }
-    }
-
-    #[cold]
     fn withdraw(&mut self) {
         let Some(place) = self.place.take() else {
             return;
@@ -390,7 +329,7 @@ impl<'a, M: Manager + 'static> Waiting<'a, M> {
     }
 }
 
-impl<M: Manager + 'static> Drop for Waiting<'_, M> {
+impl<K: Kind> Drop for Waiting<'_, K> {
     #[inline(always)]
     fn drop(&mut self) {
         if self.place.is_some() {

@@ -3,20 +3,20 @@
 
 use std::task::Context;
 
+use super::kind::Kind;
 use super::shared::Shared;
 use crate::ledger::WatchNo;
-use crate::manager::Manager;
 
 /// It has one waker in the ledger at most.
-pub(crate) struct Watcher<'a, M: Manager + 'static> {
-    shared: &'a Shared<M>,
+pub(crate) struct Watcher<'a, K: Kind> {
+    shared: &'a Shared<K>,
     number: Option<WatchNo>,
     /// It is woken by every change.
     close: bool,
 }
 
-impl<'a, M: Manager + 'static> Watcher<'a, M> {
-    pub(crate) fn new(shared: &'a Shared<M>) -> Self {
+impl<'a, K: Kind> Watcher<'a, K> {
+    pub(crate) fn new(shared: &'a Shared<K>) -> Self {
         Self {
             shared,
             number: None,
@@ -25,7 +25,7 @@ impl<'a, M: Manager + 'static> Watcher<'a, M> {
     }
 
     /// A watcher that is woken by every change of the pool's status.
-    pub(crate) fn of_every_change(shared: &'a Shared<M>) -> Self {
+    pub(crate) fn of_every_change(shared: &'a Shared<K>) -> Self {
         shared.ledger_off_trays().watch_closely(true);
         Self {
             shared,
@@ -45,7 +45,7 @@ impl<'a, M: Manager + 'static> Watcher<'a, M> {
     }
 }
 
-impl<M: Manager + 'static> Drop for Watcher<'_, M> {
+impl<K: Kind> Drop for Watcher<'_, K> {
     fn drop(&mut self) {
         if self.close {
             self.shared.ledger().watch_closely(false);

@@ -21,6 +21,8 @@
 #[cfg(all(test, not(cenote_model)))]
 mod tests;
 
+#[cfg(not(cenote_model))]
+pub(crate) mod cell_trays;
 pub(crate) mod immortal;
 
 use std::cell::Cell;
@@ -70,12 +72,8 @@ impl<R> Tray<R> {
         if open.resource.is_none() || !open.may_be_lent(now) {
             return None;
         }
-        // Field by field: a value that is built first and then moved costs more.
-        open.asker.site = site;
-        open.asker.owner = Some(Owner::of_holder());
-        open.since = now;
-        open.uses += 1;
-        Some((open.resource.take()?, open.uses))
+        let uses = open.lend(site, now);
+        Some((open.resource.take()?, uses))
     }
 
     /// Lays back the resource of this slot. Returns since when it was out; or the resource, if it
@@ -90,9 +88,7 @@ impl<R> Tray<R> {
         };
         // An assignment would look for a former value to drop, which takes a twentieth of the trip.
         open.resource.get_or_insert(resource);
-        open.used_at = now;
-        let since = open.since;
-        open.held += now.nanoseconds_since(since);
+        let since = open.came_back(now);
         if open.label.is_some() {
             let label = open.label.take();
             drop(tray);
@@ -115,6 +111,25 @@ impl<R> Tray<R> {
 }
 
 impl<R> OnTray<R> {
+    /// The resource that lies here is lent. Returns how often it was.
+    #[inline]
+    fn lend(&mut self, site: &'static Location<'static>, now: Moment) -> u64 {
+        // Field by field: a value that is built first and then moved costs more.
+        self.asker.site = site;
+        self.asker.owner = Some(Owner::of_holder());
+        self.since = now;
+        self.uses += 1;
+        self.uses
+    }
+
+    /// The resource has come back. Returns since when it was out.
+    #[inline(always)]
+    fn came_back(&mut self, now: Moment) -> Moment {
+        self.used_at = now;
+        self.held += now.nanoseconds_since(self.since);
+        self.since
+    }
+
     #[inline]
     fn may_be_lent(&self, now: Moment) -> bool {
         now.nanoseconds_since(self.used_at) < self.stale_after && self.may_come_back(now)
@@ -126,7 +141,38 @@ impl<R> OnTray<R> {
     }
 }
 
-/// The trays of one pool.
+/// The trays of a pool, for many threads or for one.
+pub(crate) trait AnyTrays<R> {
+    /// A short way to one tray.
+    type Tray;
+
+    /// For a pool of this size.
+    fn for_size(max_size: usize) -> Self;
+
+    fn len(&self) -> usize;
+
+    /// Opens a tray for a slot that has just been lent. Under the ledger's lock.
+    fn open(&self, tray: TrayNo, on_tray: OnTray<R>) -> Self::Tray;
+
+    /// Closes a tray, and returns what has happened on it. Under the ledger's lock.
+    fn close(&self, tray: TrayNo) -> Option<OnTray<R>>;
+
+    /// Takes a resource that lies on a tray and may be lent. Returns how often it was lent, too.
+    /// The clock is read only if there may be one.
+    fn take(
+        &self,
+        site: &'static Location<'static>,
+        now: impl FnOnce() -> Moment,
+    ) -> Option<(R, u64)>;
+
+    /// The next taker on this thread looks at this tray first.
+    fn remember(&self, _: TrayNo) {}
+
+    /// Writes a label on the lease of this slot. Returns it if the slot is not on this tray.
+    fn label(&self, tray: TrayNo, slot: SlotNo, label: Label) -> Result<(), Label>;
+}
+
+/// The trays of a pool that many threads share.
 pub(crate) struct Trays<R: Send + 'static> {
     /// Each is made when it is first needed. Few ever are.
     trays: Box<[OnceLock<TrayRef<R>>]>,
@@ -145,9 +191,10 @@ thread_local! {
     static HINT: [Cell<(u64, TrayNo)>; HINTS] = const { [const { Cell::new((0, 0)) }; HINTS] };
 }
 
-impl<R: Send + 'static> Trays<R> {
-    /// For a pool of this size.
-    pub(crate) fn for_size(max_size: usize) -> Self {
+impl<R: Send + 'static> AnyTrays<R> for Trays<R> {
+    type Tray = TrayRef<R>;
+
+    fn for_size(max_size: usize) -> Self {
         static BUILT: AtomicU64 = AtomicU64::new(1);
         Self {
             trays: (0..max_size.min(MOST)).map(|_| OnceLock::new()).collect(),
@@ -156,34 +203,34 @@ impl<R: Send + 'static> Trays<R> {
         }
     }
 
-    pub(crate) fn len(&self) -> usize {
+    fn len(&self) -> usize {
         self.trays.len()
     }
 
-    #[inline]
-    pub(crate) fn any_open(&self) -> bool {
-        self.open.load(Ordering::Relaxed) > 0
-    }
-
-    /// Opens a tray for a slot that has just been lent. Under the ledger's lock.
-    pub(crate) fn open(&self, tray: TrayNo, on_tray: OnTray<R>) -> TrayRef<R> {
+    fn open(&self, tray: TrayNo, on_tray: OnTray<R>) -> TrayRef<R> {
         let tray = *self.trays[tray as usize].get_or_init(immortal::take);
         tray.open(on_tray);
         self.open.fetch_add(1, Ordering::Relaxed);
         tray
     }
 
-    /// Closes a tray, and returns what has happened on it. Under the ledger's lock.
-    pub(crate) fn close(&self, tray: TrayNo) -> Option<OnTray<R>> {
+    fn close(&self, tray: TrayNo) -> Option<OnTray<R>> {
         let off = self.trays[tray as usize].get()?.close()?;
         self.open.fetch_sub(1, Ordering::Relaxed);
         Some(off)
     }
 
-    /// Takes a resource that lies on a tray and may be lent, looking first at the tray that this
-    /// thread used last.
+    /// Looks first at the tray that this thread used last.
     #[inline(always)]
-    pub(crate) fn take(&self, site: &'static Location<'static>, now: Moment) -> Option<(R, u64)> {
+    fn take(
+        &self,
+        site: &'static Location<'static>,
+        now: impl FnOnce() -> Moment,
+    ) -> Option<(R, u64)> {
+        if self.open.load(Ordering::Relaxed) == 0 {
+            return None;
+        }
+        let now = now();
         let first = self.hint();
         let tray = self.trays.get(first as usize)?.get();
         match tray.and_then(|tray| tray.take(site, now)) {
@@ -192,6 +239,21 @@ impl<R: Send + 'static> Trays<R> {
         }
     }
 
+    #[inline]
+    fn remember(&self, tray: TrayNo) {
+        // A lease may be dropped while its thread ends.
+        let _ = HINT.try_with(|hints| hints[self.number as usize % HINTS].set((self.number, tray)));
+    }
+
+    fn label(&self, tray: TrayNo, slot: SlotNo, label: Label) -> Result<(), Label> {
+        match self.trays[tray as usize].get() {
+            Some(tray) => tray.label(slot, label),
+            None => Err(label),
+        }
+    }
+}
+
+impl<R: Send + 'static> Trays<R> {
     #[inline(never)]
     fn take_another(
         &self,
@@ -216,13 +278,6 @@ impl<R: Send + 'static> Trays<R> {
             (number, tray) if number == self.number => tray,
             _ => 0,
         })
-    }
-
-    /// The next taker on this thread looks at this tray first.
-    #[inline]
-    pub(crate) fn remember(&self, tray: TrayNo) {
-        // A lease may be dropped while its thread ends.
-        let _ = HINT.try_with(|hints| hints[self.number as usize % HINTS].set((self.number, tray)));
     }
 }
 

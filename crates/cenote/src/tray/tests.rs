@@ -13,6 +13,7 @@ use std::time::Duration;
 use super::*;
 use crate::ledger::Asker;
 use crate::rt::sync::MutexGuard;
+use crate::shell::kind::Threads;
 use crate::shell::shared::PoolLedger;
 use crate::time::{self, nanoseconds};
 use crate::{Closures, Lease, Pool};
@@ -73,7 +74,7 @@ impl Table {
     }
 
     fn take(&self) -> Option<usize> {
-        let (number, _) = self.trays.take(Location::caller(), self.now)?;
+        let (number, _) = self.trays.take(Location::caller(), || self.now)?;
         Some(number)
     }
 
@@ -284,7 +285,9 @@ fn numbers() -> Numbers {
 
 /// Makes trips until a slot is on a tray, and locks the ledger. Upkeep may clear the trays in
 /// between.
-fn lock_with_slot_on_tray(pool: &Numbers) -> Option<MutexGuard<'_, PoolLedger<Closures<u8>>>> {
+fn lock_with_slot_on_tray(
+    pool: &Numbers,
+) -> Option<MutexGuard<'_, PoolLedger<Threads<Closures<u8>>>>> {
     (0..1000).find_map(|_| {
         drop(pool.acquire_blocking().expect("opens succeed"));
         let ledger = pool.shared.ledger();

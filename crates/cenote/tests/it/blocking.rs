@@ -240,6 +240,21 @@ fn a_thread_is_told_why_an_open_failed() {
     assert!(rig.pool.acquire_blocking().is_ok());
 }
 
+/// A thread used to try first, which began an open. One that failed before the thread queued told
+/// its error to no caller, and the thread waited for a second open.
+#[test]
+fn a_thread_is_told_of_an_open_that_fails_before_the_thread_sleeps() {
+    for _ in 0..200 {
+        let rig = Rig::with_max_size(1);
+        rig.backend.once(Call::Open, Gate::Fail);
+
+        let told = rig.pool.acquire_blocking().map(drop);
+
+        assert!(matches!(told, Err(AcquireError::Open { .. })), "{told:?}");
+        assert_eq!(rig.backend.calls(Call::Open), 1);
+    }
+}
+
 #[test]
 fn a_thread_that_waits_is_told_when_the_pool_closes() {
     let rig = Rig::with_max_size(1);

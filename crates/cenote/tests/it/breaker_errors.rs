@@ -1,6 +1,7 @@
 //! A strategy is told the error of a failure and its class, and can be replaced on a living pool.
 
 use std::io;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -217,4 +218,62 @@ async fn an_inactive_breaker_whose_strategy_is_removed_stays_inactive() {
     assert_eq!(rig.pool.breaker().state(), BreakerState::Inactive);
     rig.pool.breaker().reset();
     rig.assert_full_service().await;
+}
+
+/// Calls so many opens off.
+struct CallsOff(AtomicUsize);
+
+impl Manager for CallsOff {
+    type Resource = ();
+    type Error = &'static str;
+
+    async fn open(&self) -> Result<(), &'static str> {
+        tokio::task::yield_now().await;
+        let one_less = |left: usize| left.checked_sub(1);
+        match self
+            .0
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less)
+        {
+            Ok(_) => Err("not needed"),
+            Err(_) => Ok(()),
+        }
+    }
+
+    fn classify(&self, _: &&'static str) -> ErrorClass {
+        ErrorClass::CalledOff
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_open_that_is_called_off_is_no_failure_and_is_tried_again_if_a_caller_waits() {
+    let scribe = Scribe::default();
+    let pool = Pool::builder(CallsOff(AtomicUsize::new(3))).breaker(scribe.clone());
+    let pool = pool.build().unwrap();
+
+    assert!(pool.try_acquire().unwrap().is_none());
+    settle().await;
+    let status = pool.status();
+    assert_eq!((status.total, status.opening), (0, 0));
+
+    let lease = pool.acquire().await;
+    assert!(lease.is_ok());
+    assert_eq!(pool.status().open_failed, 0);
+    assert!(scribe.take_reports().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_proof_that_is_called_off_is_tried_again_after_a_pause() {
+    let pool = Pool::builder(CallsOff(AtomicUsize::new(3)))
+        .build()
+        .unwrap();
+    pool.breaker().trip();
+
+    pool.breaker().probe();
+    settle().await;
+    let at_once = pool.manager().0.load(Ordering::Relaxed);
+    advance(60 * SECOND).await;
+
+    assert!(at_once >= 2, "{at_once} of 3 are left");
+    assert_eq!(pool.status().open_failed, 0);
+    assert!(pool.acquire().await.is_ok());
 }

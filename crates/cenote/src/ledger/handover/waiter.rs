@@ -83,7 +83,8 @@ impl End {
             AcquireError::TimedOut(_) => Self::TimedOut,
             AcquireError::Rejected { .. }
             | AcquireError::Nested { .. }
-            | AcquireError::BlockingInRuntime { .. } => panic!("no program leads to this error"),
+            | AcquireError::BlockingInRuntime { .. }
+            | AcquireError::NoLocalSet { .. } => panic!("no program leads to this error"),
         }
     }
 }

@@ -324,7 +324,7 @@ impl World {
     fn detach(&mut self) {
         if let Some(lent) = self.leases.pop() {
             if lent.slot % 2 == 0 {
-                self.call(|ledger, now, orders| ledger.hold(lent.slot, now, orders));
+                self.call(|ledger, now, orders| ledger.keep(lent.slot, now, orders));
             }
             self.call(|ledger, now, orders| ledger.detach(lent.slot, now, orders));
         }

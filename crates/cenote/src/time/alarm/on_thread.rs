@@ -186,7 +186,7 @@ mod tests {
     fn a_pool_that_ends_before_the_alarm_goes_off_is_forgotten() {
         let pool = Pool::from_fn(async || Ok::<_, &str>(())).max_size(1);
         let pool = pool.build().expect("the settings are valid");
-        let shared = Arc::downgrade(&pool.shared);
+        let shared = Arc::downgrade(&pool.shared.0);
         rt::in_real_time(async {
             let _held = pool.acquire().await.expect("one is free");
             let mut waiter = pin!(pool.acquire_within(Duration::from_secs(3600)));
