@@ -6,6 +6,7 @@
     ),
     doc = include_str!("../README.md")
 )]
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 #[cfg(feature = "bb8")]
 mod bb8;

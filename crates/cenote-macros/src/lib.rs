@@ -1,5 +1,7 @@
 //! The attributes `transactional` and `test`, which cenote-sqlx exports with its feature `macros`.
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
 mod args;
 mod expand;
 mod function;

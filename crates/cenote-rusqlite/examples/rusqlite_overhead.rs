@@ -1,4 +1,4 @@
-//! Run: cargo run --release -p cenote-rusqlite --example overhead
+//! Run: cargo run --release -p cenote-rusqlite --example rusqlite_overhead
 //!
 //! What does a read cost beside the query itself? It prints the time per read of one row by its
 //! key: on a bare connection, by `Db::read`, and on a thread for blocking calls of tokio.

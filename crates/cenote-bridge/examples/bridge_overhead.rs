@@ -1,5 +1,5 @@
 //! What does a bridge cost a trip of one task through a pool?
-//! Run: cargo run --release -p cenote-bridge --all-features --example overhead
+//! Run: cargo run --release -p cenote-bridge --all-features --example bridge_overhead
 
 use std::convert::Infallible;
 use std::time::Duration;
