@@ -65,6 +65,8 @@ macro_rules! each {
         }
     };
 }
+#[cfg(feature = "sea-orm")]
+pub(crate) use each;
 
 impl AnyDb {
     /// Builds the handle of the database that the scheme of the URL names: `postgres://`,

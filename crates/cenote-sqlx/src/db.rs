@@ -244,17 +244,21 @@ impl<DB: Dialect> Db<DB> {
     /// Dropping this future gives up its place in the queue.
     #[track_caller]
     pub fn acquire(&self) -> impl Future<Output = Result<Lease<DB>, Error>> + Send {
-        let site = Location::caller();
-        async move {
-            let joined = self.join(site).await?;
-            let mut lease = joined.confirm(self.bind(site, self.turn_at_once(false)).await?)?;
-            // The lease gives access to the connection itself.
-            let session = lease.session();
-            if session.is_out_of_context() || session.is_out_of_date() {
-                watched!(session, session.fit_caller())?;
-            }
-            Ok(lease)
+        self.acquire_at(Location::caller())
+    }
+
+    pub(crate) async fn acquire_at(
+        &self,
+        site: &'static Location<'static>,
+    ) -> Result<Lease<DB>, Error> {
+        let joined = self.join(site).await?;
+        let mut lease = joined.confirm(self.bind(site, self.turn_at_once(false)).await?)?;
+        // The lease gives access to the connection itself.
+        let session = lease.session();
+        if session.is_out_of_context() || session.is_out_of_date() {
+            watched!(session, session.fit_caller())?;
         }
+        Ok(lease)
     }
 
     /// Returns what `error` means for its connection and for the caller.

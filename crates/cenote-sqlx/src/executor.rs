@@ -233,13 +233,16 @@ executor!(
     |_: &Transaction<'_, DB>, _| None
 );
 
-impl<'c, DB: Dialect> Acquire<'c> for &'c Db<DB> {
+// The two lifetimes are apart, as with sqlx's pool. Otherwise a future that migrates by `&db` could
+// not be a `BoxFuture` for any lifetime, as frameworks ask for.
+impl<'c, DB: Dialect> Acquire<'c> for &'_ Db<DB> {
     type Database = DB;
     type Connection = Lease<DB>;
 
     #[track_caller]
     fn acquire(self) -> BoxFuture<'c, Result<Lease<DB>, Error>> {
-        Box::pin(Db::acquire(self))
+        let (db, site) = (self.clone(), Location::caller());
+        Box::pin(async move { db.acquire_at(site).await })
     }
 
     /// Always an error: sqlx's transaction can hold a connection of sqlx's own pool only.

@@ -3,6 +3,7 @@
     any(not(doctest), all(feature = "macros", feature = "sqlite")),
     doc = include_str!("../README.md")
 )]
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(
     not(any(feature = "postgres", feature = "mysql", feature = "sqlite")),
     expect(
@@ -50,6 +51,8 @@ mod refusal;
 mod retry;
 mod retry_reads;
 mod sandbox;
+#[cfg(feature = "sea-orm")]
+mod sea_orm;
 mod session;
 mod settings;
 #[cfg(feature = "sqlite")]
@@ -65,6 +68,8 @@ mod watchdog;
 mod within;
 mod writer;
 
+#[cfg(feature = "sea-orm")]
+pub use crate::sea_orm::{OrmDialect, OrmError, OrmTransaction};
 #[cfg(any(feature = "postgres", feature = "mysql", feature = "sqlite"))]
 pub use any_db::AnyDb;
 pub use build_error::BuildError;

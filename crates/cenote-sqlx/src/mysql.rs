@@ -142,6 +142,8 @@ impl Dialect for MySql {
         sql.push_str("START TRANSACTION");
         if options.read_only {
             sql.push_str(" READ ONLY");
+        } else if options.read_write {
+            sql.push_str(" READ WRITE");
         }
         Some(sql)
     }

@@ -195,6 +195,8 @@ impl Dialect for Postgres {
         }
         if options.read_only {
             sql.push_str(" READ ONLY");
+        } else if options.read_write {
+            sql.push_str(" READ WRITE");
         }
         Some(sql)
     }

@@ -131,6 +131,10 @@ pub(crate) fn is_conflict<DB: Dialect>(error: &(dyn StdError + 'static)) -> bool
         if let Some(error) = error.downcast_ref::<Error>() {
             return DB::classify(error) == Class::Conflict;
         }
+        #[cfg(feature = "sea-orm")]
+        if let Some(error) = crate::sea_orm::sqlx_error(error) {
+            return DB::classify(error) == Class::Conflict;
+        }
         next = error.source();
     }
     false

@@ -28,6 +28,8 @@ use crate::session::Session;
 pub struct TransactionOptions {
     pub(crate) isolation: Option<Isolation>,
     pub(crate) read_only: bool,
+    /// Whether it may write, even if the default of the database is that it may not.
+    pub(crate) read_write: bool,
     pub(crate) refuse_late: bool,
     pub(crate) text: Option<&'static str>,
 }
@@ -237,12 +239,18 @@ impl<DB: Dialect> Db<DB> {
         &self,
         options: impl Into<TransactionOptions>,
     ) -> impl Future<Output = Result<Transaction<'static, DB>, Error>> + Send {
-        let (site, options) = (Location::caller(), options.into());
-        async move {
-            let joined = self.join(site).await?;
-            let lease = joined.confirm(self.acquire_for(site, options).await?)?;
-            Transaction::own(lease, &options).await
-        }
+        self.begin_at(Location::caller(), options.into())
+    }
+
+    /// As [`begin_with`](Db::begin_with), for a caller at `site`.
+    pub(crate) async fn begin_at(
+        &self,
+        site: &'static Location<'static>,
+        options: TransactionOptions,
+    ) -> Result<Transaction<'static, DB>, Error> {
+        let joined = self.join(site).await?;
+        let lease = joined.confirm(self.acquire_for(site, options).await?)?;
+        Transaction::own(lease, &options).await
     }
 }
 

@@ -81,6 +81,24 @@ impl Problem {
         problem.with_error(error)
     }
 
+    /// Returns the response to a request whose handler was done when its transaction failed: a 503
+    /// if it may pass with time, and a 500 otherwise.
+    ///
+    /// ```
+    /// use cenote_tower::Problem;
+    ///
+    /// let problem = Problem::uncommitted(sqlx::Error::WorkerCrashed);
+    /// assert_eq!(problem.status(), 500);
+    /// assert!(problem.report().contains("was not committed"));
+    /// ```
+    #[cfg(feature = "sqlx")]
+    pub fn uncommitted(error: sqlx::Error) -> Self {
+        let problem = Self::of_failed_transaction(Arc::new(error));
+        let told = "the transaction of this request was not committed";
+        let report = format!("{told}: {}", problem.report());
+        problem.with_report(report)
+    }
+
     fn with_report_of(self, error: &(dyn Error + 'static)) -> Self {
         let report = story(error, &self.holders);
         self.with_report(report)

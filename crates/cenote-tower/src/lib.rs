@@ -3,6 +3,7 @@
     any(not(doctest), all(feature = "axum", feature = "sqlx")),
     doc = include_str!("../README.md")
 )]
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod asked;
 mod convert;

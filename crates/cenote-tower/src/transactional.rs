@@ -312,10 +312,7 @@ where
         Ok(response) | Err(Undo::Answer(response)) => Ok(response.map(AnswerBody::inner)),
         Err(Undo::Service(error)) => Err(error),
         Err(Undo::Sql(error)) => {
-            let problem = Problem::of_failed_transaction(Arc::new(error));
-            let told = "the transaction of this request was not committed";
-            let report = format!("{told}: {}", problem.report());
-            let response = problem.with_report(report).to_response();
+            let response = Problem::uncommitted(error).to_response();
             Ok(response.map(AnswerBody::own))
         }
     }

@@ -8,6 +8,8 @@ mod any_db;
 mod attribute;
 #[cfg(feature = "macros")]
 mod attribute_processes;
+#[cfg(feature = "sea-orm")]
+mod bakery;
 mod building;
 mod classes;
 mod context;
@@ -21,6 +23,8 @@ mod postgres_alone;
 mod postgres_copies;
 mod postgres_listener;
 mod scanning;
+#[cfg(feature = "sea-orm")]
+mod sea_orm_alone;
 mod sqlite;
 mod sqlite_alone;
 mod sqlite_deadlines;

@@ -11,6 +11,8 @@ mod conflicts;
 mod connect;
 mod kills;
 mod load;
+#[cfg(feature = "sea-orm")]
+mod orm;
 mod query;
 mod reads;
 mod refusals;

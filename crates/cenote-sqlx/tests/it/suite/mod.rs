@@ -14,6 +14,8 @@ mod migrations;
 mod money;
 mod nesting;
 mod opening;
+#[cfg(feature = "sea-orm")]
+mod orm;
 mod pinning;
 mod sandbox;
 mod settings;

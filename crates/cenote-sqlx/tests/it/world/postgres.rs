@@ -35,6 +35,16 @@ pub(crate) fn builder_with(parameters: &str) -> (Builder<DB>, Home) {
     (Db::postgres(super::with_parameter(&url(), parameters)), ())
 }
 
+/// Returns the URL of a schema, which need not exist yet.
+#[cfg(feature = "sea-orm")]
+pub(crate) fn inside((): &Home, schema: &str) -> String {
+    super::with_parameter(&url(), &format!("options=-c%20search_path%3D{schema}"))
+}
+
+/// Statements that make an empty schema.
+#[cfg(feature = "sea-orm")]
+pub(crate) const FRESH: &[&str] = &[DROP, "CREATE SCHEMA {}"];
+
 /// Starts a private server, which a test may stop, kill or fill.
 pub(crate) fn start(settings: &[Setting<'_>]) -> Server {
     cenote_servers::postgres::start_with(settings).unwrap()

@@ -25,6 +25,16 @@ pub(crate) fn url_at(home: &Home) -> String {
     format!("sqlite://{}", home.path().join("test.db").display())
 }
 
+/// Returns the URL of the database in this folder, which has no schemas.
+#[cfg(feature = "sea-orm")]
+pub(crate) fn inside(home: &Home, _: &str) -> String {
+    format!("{}?mode=rwc", url_at(home))
+}
+
+/// Statements that make an empty schema.
+#[cfg(feature = "sea-orm")]
+pub(crate) const FRESH: &[&str] = &[];
+
 pub(crate) fn sql(text: &str) -> sqlx::SqlStr {
     super::safe(text.to_owned())
 }

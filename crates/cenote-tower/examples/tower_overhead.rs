@@ -1,5 +1,5 @@
 //! What does the scope cost a request that uses no resource?
-//! Run: cargo run --release -p cenote-tower --example overhead
+//! Run: cargo run --release -p cenote-tower --example tower_overhead
 
 use std::convert::Infallible;
 use std::hint::black_box;
