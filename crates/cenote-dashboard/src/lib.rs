@@ -1,4 +1,5 @@
 #![doc = include_str!("../README.md")]
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod actions;
 mod assets;
@@ -15,6 +16,7 @@ mod sampler;
 mod settings;
 mod stream;
 mod token;
+mod trace;
 mod view;
 mod watched;
 

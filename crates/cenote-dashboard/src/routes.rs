@@ -1,4 +1,4 @@
-//! The routes: the page, its files, the JSON, the streams and the actions.
+//! The routes: the page, its files, the JSON, the streams, the traces and the actions.
 
 use std::sync::Arc;
 
@@ -15,6 +15,7 @@ use crate::actions::{act, check};
 use crate::assets;
 use crate::guard::guard;
 use crate::sampler::{NoStream, Shared};
+use crate::trace::trace;
 use crate::watched::Past;
 
 /// The body of an action is one number.
@@ -27,6 +28,7 @@ pub(crate) fn routes<S: Clone + Send + Sync + 'static>(shared: Arc<Shared>) -> R
         .route("/assets/{file}", get(asset))
         .route("/api/pools", get(pools))
         .route("/api/pools/{number}", get(pool))
+        .route("/api/pools/{number}/trace", get(trace))
         .route("/api/pools/{number}/{action}", post(action))
         .route("/api/events", get(events))
         .layer(DefaultBodyLimit::max(LONGEST_BODY))
@@ -96,9 +98,15 @@ async fn events(State(shared): State<Arc<Shared>>, uri: Uri) -> Response {
             ];
             (headers, client.into_body(first)).into_response()
         }
-        Err(NoStream::NoPool) => refusal(StatusCode::NOT_FOUND, "no such pool"),
-        Err(NoStream::Ended) => refusal(StatusCode::SERVICE_UNAVAILABLE, "the page was ended"),
-        Err(NoStream::Full) => {
+        Err(no) => no_stream(no),
+    }
+}
+
+pub(crate) fn no_stream(no: NoStream) -> Response {
+    match no {
+        NoStream::NoPool => refusal(StatusCode::NOT_FOUND, "no such pool"),
+        NoStream::Ended => refusal(StatusCode::SERVICE_UNAVAILABLE, "the page was ended"),
+        NoStream::Full => {
             let full = refusal(
                 StatusCode::SERVICE_UNAVAILABLE,
                 "too many pages are open: raise `max_clients`",

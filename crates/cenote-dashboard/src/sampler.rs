@@ -12,7 +12,7 @@ use std::time::Duration;
 use cenote::registry::{self, AnyPool};
 use tokio::runtime::Handle;
 use tokio::sync::watch::Receiver;
-use tokio::sync::{Notify, Semaphore};
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout};
 
@@ -159,8 +159,7 @@ impl Shared {
 
     /// Returns a client of the list of all pools, or of one pool, with its first frame.
     pub(crate) fn subscribe(&self, pool: Option<u64>) -> Result<(Client, Frame), NoStream> {
-        let place = Arc::clone(&self.clients).try_acquire_owned();
-        let place = place.map_err(|_| NoStream::Full)?;
+        let place = self.place()?;
         let frames = self.join(pool)?;
         let number = frames.borrow().number;
         let client = Client {
@@ -177,6 +176,19 @@ impl Shared {
         };
         self.refresh();
         Ok((client, first))
+    }
+
+    /// Returns a place for a recording, and what tells it that the page has ended.
+    pub(crate) fn record(&self) -> Result<(OwnedSemaphorePermit, Receiver<()>), NoStream> {
+        let place = self.place()?;
+        let topics = self.topics();
+        let topics = topics.as_ref().ok_or(NoStream::Ended)?;
+        Ok((place, topics.recordings.subscribe()))
+    }
+
+    fn place(&self) -> Result<OwnedSemaphorePermit, NoStream> {
+        let place = Arc::clone(&self.clients).try_acquire_owned();
+        place.map_err(|_| NoStream::Full)
     }
 
     /// Joins a topic under its lock, so that it is not forgotten meanwhile.

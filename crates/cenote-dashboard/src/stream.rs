@@ -69,6 +69,8 @@ impl Topic {
 pub(crate) struct Topics {
     pub(crate) overview: Topic,
     pub(crate) pools: BTreeMap<u64, Topic>,
+    /// Dropped at the end, which ends the recordings.
+    pub(crate) recordings: watch::Sender<()>,
 }
 
 impl Default for Topics {
@@ -76,6 +78,7 @@ impl Default for Topics {
         Self {
             overview: Topic::new(None),
             pools: BTreeMap::new(),
+            recordings: watch::Sender::default(),
         }
     }
 }

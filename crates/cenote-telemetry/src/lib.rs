@@ -2,10 +2,17 @@
     // The examples of the README need these features.
     any(
         not(doctest),
-        all(feature = "axum", feature = "metrics", feature = "otel", feature = "sites"),
+        all(
+            feature = "axum",
+            feature = "metrics",
+            feature = "otel",
+            feature = "sites",
+            feature = "trace",
+        ),
     ),
     doc = include_str!("../README.md")
 )]
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 #[cfg(feature = "prometheus")]
 mod buckets;
@@ -21,6 +28,8 @@ mod routes;
 mod shelf;
 #[cfg(feature = "sites")]
 mod sites;
+#[cfg(feature = "trace")]
+pub mod trace;
 #[cfg(any(feature = "metrics", feature = "otel", feature = "prometheus"))]
 mod watch;
 

@@ -13,3 +13,4 @@ mod page;
 mod rig;
 mod safety;
 mod streams;
+mod trace;

@@ -9,3 +9,4 @@ mod otel;
 mod prometheus;
 mod sites;
 mod story;
+mod trace;

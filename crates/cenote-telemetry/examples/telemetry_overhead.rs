@@ -1,5 +1,5 @@
 //! What do the exporters cost a trip of one task through a pool?
-//! Run: cargo run --release -p cenote-telemetry --all-features --example overhead
+//! Run: cargo run --release -p cenote-telemetry --all-features --example telemetry_overhead
 
 use std::sync::Arc;
 use std::time::Duration;
