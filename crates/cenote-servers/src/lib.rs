@@ -33,6 +33,7 @@
 //! A private server is stopped when its [`Server`] is dropped. If this process is killed or
 //! interrupted, a small watchdog process stops it.
 
+mod certificate;
 pub mod chromium;
 mod home;
 pub mod mariadb;
@@ -50,6 +51,7 @@ mod url;
 mod watchdog;
 mod wire;
 
+pub use certificate::Certificate;
 pub use search::{Found, find_all};
 pub use server::Server;
 
