@@ -1,75 +1,76 @@
-//! The `cenote` program: watch a pool at work. This file reads the arguments.
+//! The `cenote` program. This file reads the arguments, runs a command and returns its exit code.
 
+mod args;
+mod bench;
+mod clock;
+mod config_file;
 mod demo;
-mod load;
-mod page;
-mod progress;
-mod report;
-mod sqlite;
+mod doctor;
+mod failure;
+mod out;
+mod record;
+mod replay;
+mod service;
+mod target;
+mod top;
+mod tune;
 
-use std::error::Error;
-use std::iter::successors;
+use std::panic;
 use std::process::ExitCode;
 
-use clap::{Args, Parser, Subcommand, value_parser};
+use clap::{CommandFactory, Parser};
 
-/// Watch a cenote pool at work.
-#[derive(Debug, Parser)]
-#[command(name = "cenote", version, args_conflicts_with_subcommands = true)]
-struct Cli {
-    #[command(subcommand)]
-    command: Option<Command>,
-    /// Without a command the demo runs.
-    #[command(flatten)]
-    demo: DemoArgs,
-}
+use args::{Cli, Command, ConfigCommand};
+use failure::{Failure, Usage, Verdict, whole_story};
 
-#[derive(Debug, Subcommand)]
-enum Command {
-    /// Run many tasks on few SQLite connections with a live page, then print counts and waiting
-    /// times (the default)
-    Demo(DemoArgs),
-}
-
-#[derive(Debug, Args)]
-struct DemoArgs {
-    /// How long to run, in seconds, from 1 to 3600
-    #[arg(long, value_name = "N", default_value_t = 10, value_parser = value_parser!(u64).range(1..=3600))]
-    seconds: u64,
-    /// How many tasks share the connections
-    #[arg(long, value_name = "N", default_value_t = 64, value_parser = value_parser!(u32).range(1..=10_000))]
-    tasks: u32,
-    /// How many connections the pool may open; each has a thread
-    #[arg(long, value_name = "N", default_value_t = 4, value_parser = value_parser!(u32).range(1..=256))]
-    size: u32,
-}
+/// As a shell reports a program that an interrupt has ended.
+const INTERRUPTED: u8 = 130;
 
 #[tokio::main]
 async fn main() -> ExitCode {
+    // A user gets one line. A developer gets the line of code, too.
+    panic::set_hook(Box::new(|bug| {
+        let text = bug.to_string().replace('\n', " ");
+        out::complain(&format!("a bug in cenote, please report it: {text}"));
+    }));
     let cli = Cli::parse();
-    let Command::Demo(args) = cli.command.unwrap_or(Command::Demo(cli.demo));
-    match demo::run(&args).await {
-        Ok(()) => ExitCode::SUCCESS,
+    let command = cli.command.unwrap_or(Command::Demo(cli.demo));
+    // The demo hears an interrupt itself, and drains. A recording keeps what it has.
+    let hears_interrupts = matches!(command, Command::Demo(_) | Command::Record(_));
+    let ended = tokio::select! {
+        ended = run(command) => ended,
+        _ = tokio::signal::ctrl_c(), if !hears_interrupts => Ok(Verdict::Interrupted),
+    };
+    match ended {
+        Ok(Verdict::Fine) => ExitCode::SUCCESS,
+        Ok(Verdict::Findings) => ExitCode::FAILURE,
+        Ok(Verdict::Interrupted) => {
+            out::complain("interrupted before the end, so there is no result: run it again");
+            ExitCode::from(INTERRUPTED)
+        }
         Err(error) => {
-            eprintln!("error: {}", whole_story(&*error));
-            ExitCode::FAILURE
+            out::complain(&whole_story(&*error));
+            let is_usage = error.downcast_ref::<Usage>().is_some();
+            ExitCode::from(if is_usage { 2 } else { 1 })
         }
     }
 }
 
-/// Returns an error and all its causes in one line. A cause is left out if the text so far contains
-/// it.
-fn whole_story(error: &(dyn Error + 'static)) -> String {
-    let mut story = error.to_string();
-    for cause in successors(error.source(), |&error| error.source()) {
-        let cause = cause.to_string();
-        if !story.contains(&cause) {
-            story.push_str(": ");
-            story.push_str(&cause);
+async fn run(command: Command) -> Result<Verdict, Failure> {
+    match command {
+        Command::Demo(args) => demo::run(&args).await,
+        Command::Bench(args) => bench::run(&args).await,
+        Command::Tune(args) => tune::run(&args).await,
+        Command::Top(args) => top::run(&args).await,
+        Command::Record(args) => record::run(&args).await,
+        Command::Replay(args) => replay::run(&args).await,
+        Command::Doctor(args) => doctor::run(&args).await,
+        Command::Config(ConfigCommand::Check(args)) => config_file::check(&args),
+        Command::Completions { shell } => {
+            let mut text = Vec::new();
+            clap_complete::generate(shell, &mut Cli::command(), "cenote", &mut text);
+            out::print(&String::from_utf8_lossy(&text))?;
+            Ok(Verdict::Fine)
         }
     }
-    story
 }
-
-#[cfg(test)]
-mod tests;
