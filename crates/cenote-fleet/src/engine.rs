@@ -1,0 +1,72 @@
+//! The engine: where the members of a group keep their cell.
+
+use std::error::Error;
+use std::future::{Future, pending};
+
+use crate::cell::MemberId;
+use crate::step::Counts;
+
+/// Any error of an engine. The member tries again, until its lease is over.
+pub type EngineError = Box<dyn Error + Send + Sync>;
+
+/// What [`Engine::read`] returns.
+#[derive(Clone, Debug)]
+pub struct Snapshot<V> {
+    /// Names the engine's own history. It must change when writes may have been lost, as after a
+    /// failover or a restore.
+    pub origin: u64,
+    /// What [`Engine::swap`] compares.
+    pub version: V,
+    /// The cell, if there is one.
+    pub bytes: Option<Vec<u8>>,
+}
+
+/// Keeps one small value per group, for one member. It needs three verbs: read, compare-and-set,
+/// and nudge. An engine that is the server of the pooled connections can also count and end its
+/// sessions, which makes the budget hard for processes that were stopped or cut off.
+///
+/// An engine connects by itself, and again after an error. Each call has a time limit, after which
+/// its future is dropped. A swap whose future was dropped may still take effect.
+pub trait Engine: Send + 'static {
+    /// What tells one value from the next.
+    type Version: Send + Sync;
+
+    /// Reads the cell. The read must see every swap that had succeeded when it began.
+    fn read(&mut self)
+    -> impl Future<Output = Result<Snapshot<Self::Version>, EngineError>> + Send;
+
+    /// Writes a cell if none was written since `version` was read. Returns whether it did.
+    fn swap(
+        &mut self,
+        version: &Self::Version,
+        bytes: &[u8],
+    ) -> impl Future<Output = Result<bool, EngineError>> + Send;
+
+    /// Tells the other members to look at the cell. A nudge may be lost.
+    fn nudge(&mut self) -> impl Future<Output = Result<(), EngineError>> + Send;
+
+    /// Waits for a nudge. By default none comes, and members look only when they renew.
+    ///
+    /// # Cancel safety
+    /// Dropping the future loses no nudge that comes later.
+    fn nudged(&mut self) -> impl Future<Output = ()> + Send {
+        pending()
+    }
+
+    /// Returns how many sessions the engine itself has at the server of the pooled connections.
+    fn sessions(&self) -> u32 {
+        0
+    }
+
+    /// Counts the sessions of the group at the server, by member. By default they cannot be
+    /// counted, which is `None`.
+    fn count(&mut self) -> impl Future<Output = Result<Option<Counts>, EngineError>> + Send {
+        async { Ok(None) }
+    }
+
+    /// Ends all sessions of a member at the server. It is called only where sessions are counted.
+    fn fence(&mut self, member: MemberId) -> impl Future<Output = Result<(), EngineError>> + Send {
+        let _ = member;
+        async { Ok(()) }
+    }
+}

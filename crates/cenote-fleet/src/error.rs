@@ -1,0 +1,67 @@
+//! Why a pool could not join.
+
+use std::error::Error;
+use std::fmt;
+
+use crate::cell::DecodeError;
+use crate::engine::EngineError;
+use crate::shell::RoundError;
+
+/// Why a pool could not join a fleet. The pool is left suspended, except after `Setting`.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum JoinError {
+    /// A setting is out of its range.
+    Setting {
+        /// Its name.
+        field: &'static str,
+        /// Its value.
+        value: String,
+        /// What is allowed.
+        allowed: String,
+    },
+    /// The engine failed or did not answer. Try again.
+    Engine(EngineError),
+    /// The cell cannot be read by this program.
+    Cell(DecodeError),
+}
+
+impl JoinError {
+    pub(crate) fn of_round(error: RoundError) -> Self {
+        match error {
+            RoundError::Engine(error) => Self::Engine(error),
+            RoundError::Cell(error) => Self::Cell(error),
+            late @ (RoundError::TimedOut(_) | RoundError::Lost) => {
+                Self::Engine(late.to_string().into())
+            }
+        }
+    }
+
+    /// Returns whether another try may succeed.
+    pub fn is_retryable(&self) -> bool {
+        matches!(self, Self::Engine(_))
+    }
+}
+
+impl fmt::Display for JoinError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Setting {
+                field,
+                value,
+                allowed,
+            } => write!(f, "`{field}` is {value}, and must be {allowed}"),
+            Self::Engine(_) => f.write_str("the engine of the fleet failed"),
+            Self::Cell(error) => error.fmt(f),
+        }
+    }
+}
+
+impl Error for JoinError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            Self::Engine(error) => Some(&**error),
+            Self::Setting { .. } | Self::Cell(_) => None,
+        }
+    }
+}

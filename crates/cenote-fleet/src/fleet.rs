@@ -1,0 +1,196 @@
+//! The handle of a member, and how a pool joins.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use cenote::{Manager, Pool};
+use tokio::sync::{oneshot, watch};
+
+use crate::cell::MemberId;
+use crate::engine::Engine;
+use crate::error::JoinError;
+use crate::governed::{self, Governed};
+use crate::member::Member;
+use crate::settings::Settings;
+use crate::shell::{Reins, Shell};
+use crate::status::FleetStatus;
+use crate::step::Terms;
+
+/// The membership of a pool in a fleet. The fleet sets the size of the pool from now on.
+///
+/// When the handle is dropped or the pool is closed, the member leaves: the pool is suspended, its
+/// connections are closed as they come back, and the others get its share. That happens in the
+/// background, and [`leave`](Fleet::leave) waits for it. The fleet keeps the pool alive until then.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use cenote_fleet::{Fleet, Memory};
+///
+/// let pool = cenote::Pool::from_fn(async || Ok::<_, &str>(())).build()?;
+/// let fleet = Fleet::on(Memory::new()).capacity(80).join(&pool).await?;
+///
+/// drop(pool.acquire().await?);
+/// assert!(pool.status().max_size <= 80);
+/// fleet.leave().await;
+/// assert!(pool.is_suspended());
+/// # Ok(()) }
+/// ```
+#[derive(Debug)]
+pub struct Fleet {
+    id: MemberId,
+    /// The member stays until this is dropped.
+    _stay: oneshot::Sender<()>,
+    status: watch::Receiver<FleetStatus>,
+}
+
+impl Fleet {
+    /// Begins to join the group whose cell is in this engine.
+    pub fn on<E: Engine>(engine: E) -> Joining<E> {
+        Joining::new(engine, MemberId(fastrand::u64(..)))
+    }
+
+    /// Returns the name of this member.
+    pub fn id(&self) -> MemberId {
+        self.id
+    }
+
+    /// Returns what this member knew after its last round.
+    pub fn status(&self) -> FleetStatus {
+        self.status.borrow().clone()
+    }
+
+    /// Waits until the status has changed since the last call, and returns it. Returns `None` when
+    /// the member has left because its pool was closed.
+    ///
+    /// # Cancel safety
+    /// Dropping the future loses no change.
+    pub async fn changed(&mut self) -> Option<FleetStatus> {
+        self.status.changed().await.ok()?;
+        Some(self.status.borrow_and_update().clone())
+    }
+
+    /// Leaves the fleet, and waits until all connections of the pool are closed and the others know
+    /// it. The pool stays suspended. It may join again.
+    ///
+    /// # Cancel safety
+    /// Dropping the future only stops the waiting.
+    pub async fn leave(self) {
+        let Self {
+            _stay, mut status, ..
+        } = self;
+        drop(_stay);
+        while status.changed().await.is_ok() {}
+    }
+}
+
+/// A pool that is about to join a fleet. [`Fleet`] has an example.
+#[derive(Debug)]
+pub struct Joining<E> {
+    pub(crate) engine: E,
+    id: MemberId,
+    settings: Settings,
+}
+
+impl<E: Engine> Joining<E> {
+    pub(crate) fn new(engine: E, id: MemberId) -> Self {
+        Self {
+            engine,
+            id,
+            settings: Settings::default(),
+        }
+    }
+
+    /// Returns the name that the member will have.
+    pub fn id(&self) -> MemberId {
+        self.id
+    }
+
+    /// Sets all settings at once.
+    pub fn settings(mut self, settings: Settings) -> Self {
+        self.settings = settings;
+        self
+    }
+
+    /// Sets [`Settings::capacity`].
+    pub fn capacity(mut self, capacity: u32) -> Self {
+        self.settings.capacity = capacity;
+        self
+    }
+
+    /// Sets [`Settings::floor`].
+    pub fn floor(mut self, floor: u32) -> Self {
+        self.settings.floor = floor;
+        self
+    }
+
+    /// Sets [`Settings::weight`].
+    pub fn weight(mut self, weight: u32) -> Self {
+        self.settings.weight = weight;
+        self
+    }
+
+    /// Sets [`Settings::overhead`].
+    pub fn overhead(mut self, overhead: u32) -> Self {
+        self.settings.overhead = overhead;
+        self
+    }
+
+    /// Sets [`Settings::ttl`].
+    pub fn ttl(mut self, ttl: Duration) -> Self {
+        self.settings.ttl = ttl;
+        self
+    }
+
+    /// Joins. The pool should be new: connections that it has are closed first, and callers wait
+    /// until the pool has a share. The pool has none yet if the others have to make room, or if the
+    /// cell was lost and is learned again.
+    ///
+    /// # Cancel safety
+    /// If the future is dropped, the pool is left suspended. The others may see a silent member,
+    /// and bury it.
+    pub async fn join<M: Manager + 'static>(self, pool: &Pool<M>) -> Result<Fleet, JoinError> {
+        let beside = governed::annex_size(pool).saturating_add(self.engine.sessions());
+        let terms = self.settings.terms(governed::least(pool), beside)?;
+        self.enter(terms, Arc::new(governed::Reins::new(pool)))
+            .await
+    }
+
+    async fn enter(self, terms: Terms, pool: Arc<dyn Governed>) -> Result<Fleet, JoinError> {
+        let (sender, status) = watch::channel(FleetStatus::default());
+        let (stay, is_dropped) = oneshot::channel();
+        let member = Member::new(self.id, terms);
+        let reins = Reins::new(member, pool, self.settings.ttl, sender);
+        let mut shell = Shell::new(self.engine, reins);
+        shell.round(true).await.map_err(JoinError::of_round)?;
+        tokio::spawn(shell.run(is_dropped));
+        Ok(Fleet {
+            id: self.id,
+            _stay: stay,
+            status,
+        })
+    }
+}
+
+impl fmt::Display for Fleet {
+    /// Who has how much, the largest first: a line for a log or for the error of a caller.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut status = self.status();
+        let FleetStatus {
+            granted,
+            capacity,
+            share,
+            ..
+        } = status;
+        write!(f, "fleet: {granted} of {capacity} out; here up to {share}")?;
+        status
+            .members
+            .sort_by_key(|member| std::cmp::Reverse(member.has));
+        for (nth, member) in status.members.iter().take(3).enumerate() {
+            let before = if nth == 0 { "; most: " } else { ", " };
+            write!(f, "{before}{} {}", member.id, member.has)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,99 @@
+//! A pool under the rule of a fleet, whatever it pools.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use cenote::{Manager, Pool, Status};
+
+use crate::step::Load;
+
+/// A pool of any kind.
+pub(crate) trait Governed: Send + Sync {
+    /// Puts a cap in force. A pool cannot have the size zero, so it is suspended then.
+    fn cap(&self, max_size: u32);
+    fn load(&self) -> Load;
+    fn invalidate(&self);
+    /// The pool was closed. It opens nothing any more.
+    fn is_closed(&self) -> bool;
+}
+
+pub(crate) struct Reins<M: Manager + 'static> {
+    pool: Pool<M>,
+    /// The smallest size that the pool takes.
+    least: u32,
+    /// The pool was suspended here, and not by its user.
+    suspended: AtomicBool,
+}
+
+impl<M: Manager + 'static> Reins<M> {
+    pub(crate) fn new(pool: &Pool<M>) -> Self {
+        Self {
+            pool: pool.clone(),
+            least: least(pool),
+            suspended: AtomicBool::new(false),
+        }
+    }
+
+    fn suspend(&self) {
+        let is_first = !self.suspended.swap(true, Ordering::Relaxed);
+        if is_first {
+            self.pool.suspend();
+        }
+        // A connection whose open was under way is closed by a later call.
+        if is_first || self.pool.status().idle > 0 {
+            self.pool.invalidate();
+        }
+    }
+}
+
+/// Returns the smallest size that a pool takes.
+pub(crate) fn least<M: Manager + 'static>(pool: &Pool<M>) -> u32 {
+    let config = pool.config();
+    small(config.min_size.max(config.min_idle).max(1))
+}
+
+/// Returns how many connections the annex of a pool may have. They are not part of its size.
+pub(crate) fn annex_size<M: Manager + 'static>(pool: &Pool<M>) -> u32 {
+    pool.annex()
+        .map_or(0, |annex| small(annex.config().max_size))
+}
+
+impl<M: Manager + 'static> Governed for Reins<M> {
+    fn cap(&self, max_size: u32) {
+        let is_enough = max_size >= self.least;
+        let size = max_size.max(self.least) as usize;
+        if !is_enough {
+            self.suspend();
+        }
+        if self.pool.config().max_size != size {
+            let resized = self.pool.resize(size);
+            resized.expect("the size is not below the least");
+        }
+        if is_enough && self.suspended.swap(false, Ordering::Relaxed) {
+            self.pool.resume();
+        }
+    }
+
+    fn load(&self) -> Load {
+        // The annex is part of the overhead.
+        let annex = self.pool.annex().map(Pool::status).unwrap_or_default();
+        let all = self.pool.status();
+        let part = |count: fn(&Status) -> usize| small(count(&all).saturating_sub(count(&annex)));
+        Load {
+            // A place that is reserved may be opened without another question.
+            open: part(|status| status.total + status.closing + status.reserved),
+            wants: part(|status| status.in_use + status.reserved + status.waiting),
+        }
+    }
+
+    fn invalidate(&self) {
+        self.pool.invalidate();
+    }
+
+    fn is_closed(&self) -> bool {
+        self.pool.is_closed()
+    }
+}
+
+fn small(count: usize) -> u32 {
+    count.try_into().unwrap_or(u32::MAX)
+}

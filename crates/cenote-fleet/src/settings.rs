@@ -1,0 +1,126 @@
+//! The settings of a member as plain data.
+
+use std::time::Duration;
+
+use crate::error::JoinError;
+use crate::step::Terms;
+
+/// The settings of a member. With the feature `serde` they can be read from a file. Unknown fields
+/// are refused, and times are written as `"10s"`.
+///
+/// ```
+/// use cenote_fleet::Settings;
+///
+/// let settings = Settings { capacity: 80, ..Settings::default() };
+/// assert_eq!((settings.floor, settings.weight, settings.overhead), (1, 1, 0));
+/// assert_eq!(settings.ttl.as_secs(), 10);
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(default, deny_unknown_fields))]
+pub struct Settings {
+    /// The sessions that all members may have, together. If members say different numbers, the
+    /// lowest counts. At least `floor + overhead`. Default 100.
+    pub capacity: u32,
+    /// The connections of the pool that come before the demand of all members. At least 1, and not
+    /// below the pool's `min_size` and `min_idle`. Default 1.
+    pub floor: u32,
+    /// The member's part of what is left beyond the floors. A member of weight 2 gets twice as much
+    /// as one of weight 1, if both want it. From 1 to 1000. Default 1.
+    pub weight: u32,
+    /// The sessions that the process may open beside the pool: for cancel requests, a watchdog, or
+    /// what the program opens by itself. An annex of the pool is added, and so is the control
+    /// connection of an engine that has one. Default 0.
+    pub overhead: u32,
+    /// How long the member may be silent before it is fenced and buried. It renews ten times in
+    /// that time, and stops using its share after four fifths of it. All members of a group should
+    /// have the same. From one second to ten minutes. Default 10 seconds.
+    #[cfg_attr(feature = "serde", serde(with = "human"))]
+    pub ttl: Duration,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            capacity: 100,
+            floor: 1,
+            weight: 1,
+            overhead: 0,
+            ttl: Duration::from_secs(10),
+        }
+    }
+}
+
+impl Settings {
+    /// Checks the settings. `least` is the smallest size of the pool, and `more` is overhead that
+    /// the member has in any case.
+    pub(crate) fn terms(&self, least: u32, more: u32) -> Result<Terms, JoinError> {
+        let overhead = self.overhead.saturating_add(more);
+        let share = self.floor.saturating_add(overhead);
+        let second = Duration::from_secs(1);
+        require(self.floor >= least, "floor", self.floor, || {
+            format!("at least {least} (1, `min_size` and `min_idle` of the pool must fit)")
+        })?;
+        require(self.capacity >= share, "capacity", self.capacity, || {
+            format!("at least {share} (the floor, and {overhead} sessions beside the pool)")
+        })?;
+        require(
+            (1..=1000).contains(&self.weight),
+            "weight",
+            self.weight,
+            || "from 1 to 1000".to_owned(),
+        )?;
+        let ttl = format!("{:?}", self.ttl);
+        require(
+            (second..=600 * second).contains(&self.ttl),
+            "ttl",
+            ttl,
+            || "from 1s to 600s".to_owned(),
+        )?;
+        Ok(Terms {
+            capacity: self.capacity,
+            floor: self.floor,
+            weight: self.weight,
+            overhead,
+            ttl: self.ttl.as_millis() as u32,
+        })
+    }
+}
+
+fn require(
+    holds: bool,
+    field: &'static str,
+    value: impl ToString,
+    allowed: impl FnOnce() -> String,
+) -> Result<(), JoinError> {
+    match holds {
+        true => Ok(()),
+        false => Err(JoinError::Setting {
+            field,
+            value: value.to_string(),
+            allowed: allowed(),
+        }),
+    }
+}
+
+/// Times as people write them.
+#[cfg(feature = "serde")]
+mod human {
+    use std::borrow::Cow;
+    use std::time::Duration;
+
+    use serde::de::Error;
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(time: &Duration, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(&humantime::format_duration(*time))
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
+        let text = Cow::<str>::deserialize(from)?;
+        humantime::parse_duration(&text).map_err(D::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,105 @@
+//! The state of a fleet, seen by one member.
+
+use crate::cell::{Cell, MemberId, Record};
+use crate::step::Step;
+
+/// What one member knew of its fleet after its last round. Counters never go backwards.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use cenote_fleet::{Fleet, Memory};
+///
+/// let pool = cenote::Pool::from_fn(async || Ok::<_, &str>(())).build()?;
+/// let fleet = Fleet::on(Memory::new()).capacity(10).floor(3).join(&pool).await?;
+///
+/// let status = fleet.status();
+/// assert_eq!((status.capacity, status.granted, status.share), (10, 3, 3));
+/// assert_eq!((status.members[0].id, status.members[0].has), (fleet.id(), 3));
+/// assert!(status.learned && !status.disputed && status.last_error.is_none());
+/// # Ok(()) }
+/// ```
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct FleetStatus {
+    /// The capacity of the group.
+    pub capacity: u32,
+    /// The sessions that all members may have, together.
+    pub granted: u32,
+    /// The connections that the pool of this member may have.
+    pub share: u32,
+    /// False while the members of a lost cell claim what they hold, and no member grows.
+    pub learned: bool,
+    /// The members were told different capacities. The lowest counts.
+    pub disputed: bool,
+    /// The members, by id.
+    pub members: Vec<MemberStatus>,
+    /// Swaps of this member that succeeded.
+    pub swaps: u64,
+    /// Swaps that were lost to another member.
+    pub lost_swaps: u64,
+    /// How often this member has ended the sessions of a silent one.
+    pub fences: u64,
+    /// How often this member found itself fenced or buried.
+    pub fenced: u64,
+    /// How often the lease of this member was over before it could renew it.
+    pub lapses: u64,
+    /// Rounds that failed.
+    pub failures: u64,
+    /// Why the last round failed. `None` after one that succeeded.
+    pub last_error: Option<String>,
+}
+
+/// One member of a fleet. All numbers of sessions include the overhead.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct MemberStatus {
+    /// Its name.
+    pub id: MemberId,
+    /// The sessions that it may have.
+    pub has: u32,
+    /// The sessions that it has use for.
+    pub wants: u32,
+    /// It is silent, and its sessions are being ended.
+    pub fenced: bool,
+}
+
+impl FleetStatus {
+    /// A round has ended. `cell` is the value that the engine has now.
+    pub(crate) fn round_ended(&mut self, cell: &Cell) {
+        let capacities = || cell.members.values().map(|record| record.capacity);
+        self.capacity = cell.capacity();
+        self.granted = cell.granted();
+        self.learned = cell.learned;
+        self.disputed = capacities().min() != capacities().max();
+        self.members = cell.members.iter().map(MemberStatus::of).collect();
+        self.last_error = None;
+    }
+
+    pub(crate) fn decided(&mut self, step: &Step) {
+        self.fences += step.orders.fence.len() as u64;
+        self.fenced += u64::from(step.orders.invalidate);
+    }
+
+    pub(crate) fn failed(&mut self, error: &dyn std::fmt::Display) {
+        self.failures += 1;
+        self.last_error = Some(error.to_string());
+    }
+
+    /// Takes the cap that is in force.
+    pub(crate) fn capped(&mut self, share: u32, lapsed: bool) {
+        self.share = share;
+        self.lapses += u64::from(lapsed);
+    }
+}
+
+impl MemberStatus {
+    fn of((id, record): (&MemberId, &Record)) -> Self {
+        Self {
+            id: *id,
+            has: record.has,
+            wants: record.wants,
+            fenced: record.fenced,
+        }
+    }
+}

@@ -1,0 +1,17 @@
+//! Fleets of pools: simulated by seed, and with real pools and servers.
+
+#![expect(clippy::unwrap_used, reason = "the helpers of tests are tests")]
+
+mod faults;
+mod joining;
+#[cfg(feature = "postgres")]
+mod postgres;
+mod real_pools;
+mod rig;
+mod sharing;
+mod sim;
+mod simulation;
+
+use std::time::Duration;
+
+const SECOND: Duration = Duration::from_secs(1);

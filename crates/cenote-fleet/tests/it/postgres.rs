@@ -1,0 +1,173 @@
+//! A real PostgreSQL server keeps the cell, counts its sessions, and ends those of silent members.
+
+mod observer;
+mod seat;
+
+use std::time::Duration;
+
+use cenote_fleet::protocol::DecodeError;
+use cenote_fleet::{Fleet, JoinError};
+use observer::{Admin, Observer};
+use seat::{Seat, Stopped, until};
+
+/// All sessions of all members. Each has a control connection and place for a canceller.
+const CAPACITY: u32 = 12;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn shares_move_and_the_server_never_has_more_sessions_than_the_capacity() {
+    let server = cenote_servers::postgres::start().unwrap();
+    let (first, second) = (
+        Seat::join(server.url(), CAPACITY).await,
+        Seat::join(server.url(), CAPACITY).await,
+    );
+    let observer = Observer::watch(server.url()).await;
+
+    let leases = first.hold(7).await; // twelve without the floor and the overhead of both
+    let wanted = second.want(7);
+    until("one is lent", || second.in_use() == 1).await;
+    until("ten are seen", || observer.has_seen(10)).await;
+    drop(leases);
+    let leases = wanted.await.unwrap();
+
+    assert_eq!((leases.len(), first.share()), (7, 1));
+    let most = observer.most().await;
+    assert!(most <= CAPACITY, "{most} sessions of {CAPACITY}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_control_connection_that_is_killed_is_opened_again() {
+    let server = cenote_servers::postgres::start().unwrap();
+    let seat = Seat::join(server.url(), CAPACITY).await;
+    let lease = seat.hold(1).await;
+    let admin = Admin::at(server.url()).await;
+
+    assert_eq!(admin.end_control_connections().await, 1);
+
+    let swaps = seat.fleet.status().swaps;
+    until("it renews", || seat.fleet.status().swaps > swaps + 1).await;
+    assert_eq!(seat.fleet.status().members.len(), 1);
+    lease[0].query_one("select 1", &[]).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_fleet_outlives_a_restart_of_the_server() {
+    let mut server = cenote_servers::postgres::start().unwrap();
+    let (first, second) = (
+        Seat::join(server.url(), CAPACITY).await,
+        Seat::join(server.url(), CAPACITY).await,
+    );
+    drop((first.hold(5).await, second.hold(1).await));
+
+    server.restart().unwrap();
+    let observer = Observer::watch(server.url()).await;
+
+    for seat in [&first, &second] {
+        let swaps = seat.fleet.status().swaps;
+        until("it renews", || seat.fleet.status().swaps > swaps).await;
+    }
+    let leases = second.hold(7).await;
+    for lease in &leases {
+        lease.query_one("select 1", &[]).await.unwrap();
+    }
+    let most = observer.most().await;
+    assert!(most <= CAPACITY, "{most} sessions of {CAPACITY}");
+}
+
+#[test]
+fn the_sessions_of_a_stopped_process_are_ended_before_its_share_is_given_away() {
+    let server = cenote_servers::postgres::start().unwrap();
+    let stopped = Stopped::join(server.url(), CAPACITY, 7);
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    runtime.block_on(async {
+        let other = Seat::join(server.url(), CAPACITY).await;
+        let observer = Observer::watch(server.url()).await;
+        assert_eq!(other.hold(1).await.len(), 1, "the rest is lent");
+
+        stopped.stop();
+        let leases = other.hold(7).await;
+
+        assert_eq!(leases.len(), 7);
+        assert!(other.fleet.status().fences > 0);
+        let most = observer.most().await;
+        assert!(most <= CAPACITY, "{most} sessions of {CAPACITY}");
+        drop(leases);
+        stopped.go_on();
+        until("the other is back", || {
+            other.fleet.status().members.len() == 2
+        })
+        .await;
+    });
+    assert!(
+        stopped.end(),
+        "it joins again, and opens another connection"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_new_table_needs_no_learning_and_a_lost_row_does() {
+    let server = cenote_servers::postgres::start().unwrap();
+    let admin = Admin::at(server.url()).await;
+    let first = Seat::join(server.url(), CAPACITY).await;
+    assert!(first.fleet.status().learned);
+
+    admin.run("delete from cenote_fleet").await;
+
+    until("the loss is seen", || !first.fleet.status().learned).await;
+    until("the cell is learned", || first.fleet.status().learned).await;
+    assert_eq!(first.hold(7).await.len(), 7);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_row_of_a_newer_program_is_refused_and_left_alone() {
+    let server = cenote_servers::postgres::start().unwrap();
+    let admin = Admin::at(server.url()).await;
+    admin.run(cenote_fleet::TABLE).await;
+    admin
+        .run("insert into cenote_fleet values ('orders', 0, '\\x0907')")
+        .await;
+
+    let error = Seat::try_join(server.url(), CAPACITY).await.err().unwrap();
+
+    assert!(
+        matches!(error, JoinError::Cell(DecodeError::Newer { version: 9 })),
+        "{error:?}"
+    );
+    let row = "select cell = '\\x0907' from cenote_fleet";
+    assert!(admin.asks(row).await);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_member_that_leaves_closes_all_its_sessions() {
+    let server = cenote_servers::postgres::start().unwrap();
+    let admin = Admin::at(server.url()).await;
+    let seat = Seat::join(server.url(), CAPACITY).await;
+    drop(seat.hold(4).await);
+
+    seat.fleet.leave().await;
+
+    until_sessions(&admin, 0).await;
+}
+
+async fn until_sessions(admin: &Admin, count: u32) {
+    let limit = tokio::time::timeout(seat::LIMIT, async {
+        while admin.sessions().await != count {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    });
+    limit.await.expect("the sessions end");
+}
+
+#[test]
+fn a_tag_fits_into_the_name_of_a_session() {
+    let options = tokio_postgres::Config::new();
+    let group = "g".repeat(40);
+
+    let joining = Fleet::postgres(&options, &group).unwrap();
+
+    let tag = joining.tag("a long name");
+    assert_eq!(tag, format!("al cn:{group}:{}", joining.id()));
+    assert!(tag.len() <= 63, "{}", tag.len());
+    let error = Fleet::postgres(&options, "a'b").unwrap_err();
+    let text = "the group `a'b` must be 1 to 40 letters, digits, `-` or `_`";
+    assert_eq!(error.to_string(), text);
+}

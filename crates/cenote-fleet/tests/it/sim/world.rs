@@ -1,0 +1,345 @@
+//! The world of a play: time, letters, faults, and the oracle of the cap.
+
+use std::collections::VecDeque;
+
+use cenote_fleet::protocol::{Cell, Epoch, MemberId};
+use fastrand::Rng;
+
+use super::plan::{Bug, Plan, Sight, TTL};
+use super::process::{Process, Reply, Request};
+use super::server::Server;
+
+/// The time between two looks at the world, in milliseconds.
+pub(crate) const TICK: u64 = 20;
+
+/// Faults come for so long, in milliseconds.
+const FAULTS: u64 = 45_000;
+
+/// At most so many processes run at once.
+const MOST: usize = 6;
+
+pub(crate) struct World {
+    pub(crate) plan: Plan,
+    pub(crate) rng: Rng,
+    pub(crate) now: u64,
+    pub(crate) server: Server,
+    pub(crate) processes: Vec<Process>,
+    letters: VecDeque<Letter>,
+    /// The engine answers no letter before this time.
+    engine_down_until: u64,
+    /// How often a process was stopped.
+    pub(crate) stops: u32,
+    /// What has happened, if it is to be told.
+    pub(crate) story: Option<Vec<String>>,
+}
+
+struct Letter {
+    at: u64,
+    who: MemberId,
+    number: u64,
+    what: What,
+}
+
+enum What {
+    Request(Request),
+    /// The count of a read whose cell was read a moment ago.
+    Count(Reply),
+    Reply(Reply),
+}
+
+impl World {
+    pub(crate) fn new(seed: u64, bug: Option<Bug>, story: Option<Vec<String>>) -> Self {
+        let mut rng = Rng::with_seed(seed);
+        let plan = Plan::draw(&mut rng, bug);
+        let wall = (plan.sight == Sight::Walled).then_some(plan.capacity);
+        let processes = (0..plan.processes)
+            .map(|_| Process::new(&plan, 0, &mut rng))
+            .collect();
+        Self {
+            plan,
+            rng,
+            now: 0,
+            server: Server::new(wall),
+            processes,
+            letters: VecDeque::new(),
+            engine_down_until: 0,
+            stops: 0,
+            story,
+        }
+    }
+
+    pub(crate) fn run(&mut self) -> Result<(), String> {
+        while self.now < FAULTS {
+            if self.rng.u32(..self.plan.calm) == 0 {
+                self.trouble();
+            }
+            self.tick()?;
+        }
+        self.finale()
+    }
+
+    /// All faults are over, and letters are fast.
+    pub(crate) fn heal(&mut self) {
+        self.tell(|| "the faults are over".to_owned());
+        (self.plan.lost, self.plan.slow) = (0, 20);
+        self.engine_down_until = 0;
+        for process in &mut self.processes {
+            (process.stopped_until, process.cut_until) = (0, 0);
+        }
+    }
+
+    pub(crate) fn tick(&mut self) -> Result<(), String> {
+        self.now += TICK;
+        for nth in 0..self.processes.len() {
+            self.act(nth);
+        }
+        self.deliver();
+        self.processes.retain(|process| !process.is_gone);
+        let (sessions, capacity) = (self.server.count(), self.plan.capacity);
+        match sessions <= capacity {
+            true => Ok(()),
+            false => Err(format!(
+                "O1 cap: {sessions} sessions of {capacity} at {} ms: {:?}",
+                self.now,
+                self.server.counts()
+            )),
+        }
+    }
+
+    fn act(&mut self, nth: usize) {
+        let process = &mut self.processes[nth];
+        if !process.runs(self.now) {
+            return;
+        }
+        let goes_on = process.keep_cap(self.now, &self.plan, &mut self.rng);
+        let who = (&self.plan, process.id);
+        process
+            .pool
+            .tick(self.now, who, &mut self.server, goes_on, &mut self.rng);
+        if let Some((number, request)) = process.begin(self.now, &self.plan) {
+            self.send(nth, number, What::Request(request));
+        }
+    }
+
+    fn send(&mut self, nth: usize, number: u64, what: What) {
+        let process = &self.processes[nth];
+        let is_cut = self.now < process.cut_until || self.now < self.engine_down_until;
+        if is_cut || self.rng.u32(..1000) < self.plan.lost {
+            return;
+        }
+        self.post(process.id, number, what);
+    }
+
+    fn post(&mut self, who: MemberId, number: u64, what: What) {
+        let at = self.now + self.rng.u64(..self.plan.slow);
+        self.letters.push_back(Letter {
+            at,
+            who,
+            number,
+            what,
+        });
+    }
+
+    fn deliver(&mut self) {
+        for _ in 0..self.letters.len() {
+            let Some(letter) = self.letters.pop_front() else {
+                break;
+            };
+            if letter.at > self.now {
+                self.letters.push_back(letter);
+                continue;
+            }
+            let Letter {
+                who, number, what, ..
+            } = letter;
+            match what {
+                What::Request(request) => self.answer(who, number, request),
+                What::Count(reply) => self.count(who, number, reply),
+                What::Reply(reply) => self.arrive(who, number, reply),
+            }
+        }
+    }
+
+    fn answer(&mut self, who: MemberId, number: u64, request: Request) {
+        match request {
+            Request::Read => {
+                let Server {
+                    origin, version, ..
+                } = self.server;
+                let cell = self.server.cell.clone();
+                let reply = Reply::Read {
+                    origin,
+                    version,
+                    cell,
+                    counts: None,
+                };
+                self.post(who, number, What::Count(reply));
+            }
+            Request::Swap { version, cell } => {
+                let members = self.story.is_some().then(|| cell.members.clone());
+                let is_won = self.server.swap(version, cell);
+                self.tell(|| format!("{who} swaps at {version}, {is_won}: {members:?}"));
+                self.reply(who, number, Reply::Swap { is_won });
+            }
+            Request::Fence(members) => {
+                self.tell(|| format!("{who} fences {members:?}"));
+                members
+                    .into_iter()
+                    .for_each(|id| self.server.end_all_of(id));
+            }
+        }
+    }
+
+    fn count(&mut self, who: MemberId, number: u64, mut reply: Reply) {
+        if let Reply::Read { counts, .. } = &mut reply {
+            *counts = self.plan.can_count().then(|| self.server.counts());
+        }
+        self.reply(who, number, reply);
+    }
+
+    fn reply(&mut self, who: MemberId, number: u64, reply: Reply) {
+        if let Some(nth) = self.processes.iter().position(|process| process.id == who) {
+            self.send(nth, number, What::Reply(reply));
+        }
+    }
+
+    /// A letter arrives. A process that is stopped reads it later.
+    fn arrive(&mut self, who: MemberId, number: u64, reply: Reply) {
+        let Some(nth) = self.processes.iter().position(|process| process.id == who) else {
+            return;
+        };
+        let process = &mut self.processes[nth];
+        if !process.runs(self.now) {
+            let at = process.stopped_until;
+            let what = What::Reply(reply);
+            self.letters.push_back(Letter {
+                at,
+                who,
+                number,
+                what,
+            });
+            return;
+        }
+        let (sent, nudges) = process.take((number, reply), self.now, &self.plan, &mut self.rng);
+        for (number, request) in sent {
+            self.send(nth, number, What::Request(request));
+        }
+        for other in (0..self.processes.len()).filter(|other| nudges && *other != nth) {
+            self.send(other, 0, What::Reply(Reply::Nudge));
+        }
+    }
+
+    fn trouble(&mut self) {
+        let nth = self.rng.usize(..self.processes.len().max(1));
+        let long = self.now + self.rng.u64(500..25_000);
+        match self.rng.u8(..16) {
+            0..3 => self.change_demand(nth),
+            3..5 => self.stop(nth, long),
+            5..8 => self.cut(nth, long),
+            8 => self.kill(nth),
+            9 | 10 if self.processes.len() < MOST => self.start(),
+            11 => self.leave(nth),
+            12 => self.lose_cell(),
+            13 if self.plan.sight != Sight::Quiet => {
+                self.tell(|| "the engine is down".to_owned());
+                self.engine_down_until = self.now + self.rng.u64(500..8_000);
+            }
+            14 => self.server.back_up(),
+            _ => {
+                let rng = &mut self.rng;
+                self.processes
+                    .iter_mut()
+                    .for_each(|process| process.set_wall_clock(rng));
+            }
+        }
+    }
+
+    pub(crate) fn change_demand(&mut self, nth: usize) {
+        if let Some(process) = self.processes.get_mut(nth) {
+            process.pool.demand = self.rng.u32(..self.plan.capacity * 2);
+            let (id, demand) = (process.id, process.pool.demand);
+            self.tell(|| format!("{id} wants {demand}"));
+        }
+    }
+
+    fn stop(&mut self, nth: usize, until: u64) {
+        let in_open = |process: &Process| !process.pool.opening.is_empty();
+        let sight = self.plan.sight;
+        if let Some(process) = self.processes.get_mut(nth) {
+            if !self.plan.can_count() || sight == Sight::Counted && in_open(process) {
+                return;
+            }
+            process.stopped_until = until;
+            let id = process.id;
+            self.stops += 1;
+            self.tell(|| format!("{id} is stopped until {until}"));
+        }
+    }
+
+    fn cut(&mut self, nth: usize, until: u64) {
+        if self.plan.sight == Sight::Quiet {
+            return;
+        }
+        if let Some(process) = self.processes.get_mut(nth) {
+            process.cut_until = until;
+            let id = process.id;
+            self.tell(|| format!("{id} is cut off until {until}"));
+        }
+    }
+
+    fn kill(&mut self, nth: usize) {
+        if nth < self.processes.len() {
+            let process = self.processes.swap_remove(nth);
+            self.server.end_all_of(process.id);
+            self.tell(|| format!("{} is killed", process.id));
+        }
+    }
+
+    pub(crate) fn start(&mut self) {
+        let process = Process::new(&self.plan, self.now, &mut self.rng);
+        self.tell(|| format!("{} starts", process.id));
+        self.processes.push(process);
+    }
+
+    fn leave(&mut self, nth: usize) {
+        if let Some(process) = self.processes.get_mut(nth) {
+            process.leaving = true;
+            process.pool.demand = 0;
+            let id = process.id;
+            self.tell(|| format!("{id} leaves"));
+        }
+    }
+
+    fn lose_cell(&mut self) {
+        if self.rng.bool() {
+            self.tell(|| "the engine is restored from an old state".to_owned());
+            self.server.restore();
+            return;
+        }
+        self.tell(|| "the engine is wiped".to_owned());
+        let (origin, nonce) = (self.server.origin, self.rng.u64(..));
+        let passes_for_new = self.plan.bug == Some(Bug::NoLearning);
+        let cell = passes_for_new.then(|| Cell::new(Epoch { origin, nonce }));
+        self.server.wipe(cell);
+    }
+
+    pub(crate) fn tell(&mut self, line: impl FnOnce() -> String) {
+        if let Some(story) = &mut self.story {
+            story.push(format!("{:>6} {}", self.now, line()));
+        }
+    }
+
+    /// Lets so many milliseconds pass.
+    pub(crate) fn pass(&mut self, milliseconds: u64) -> Result<(), String> {
+        let until = self.now + milliseconds;
+        while self.now < until {
+            self.tick()?;
+        }
+        Ok(())
+    }
+
+    /// The longest time in which a silent member is buried, or a cell is learned.
+    pub(crate) fn burial() -> u64 {
+        u64::from(TTL) * 10 / 9 + 1000
+    }
+}

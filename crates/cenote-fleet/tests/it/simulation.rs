@@ -1,0 +1,72 @@
+//! Whole fleets by seed, and bugs that the simulation must find.
+//!
+//! `CENOTE_SEED=S` plays one seed again, and `CENOTE_SEEDS=N` plays the first `N`.
+
+use crate::sim::{Bug, Played, play, story};
+
+const SEEDS: u64 = 1500;
+
+/// A planted bug is found by one of so many seeds.
+const SEEDS_FOR_A_BUG: u64 = 300;
+
+#[test]
+fn the_cap_is_never_broken_and_shares_become_fair_by_seed() {
+    let number = |name| std::env::var(name).ok().and_then(|text| text.parse().ok());
+    let seeds = match number("CENOTE_SEED") {
+        Some(seed) => seed..seed + 1,
+        None => 0..number("CENOTE_SEEDS").unwrap_or(SEEDS),
+    };
+    for seed in seeds {
+        if let Some(broken) = play(seed, None).broken {
+            let story = story(seed, None).join("\n");
+            panic!("CENOTE_SEED={seed}\n{story}\n{broken}");
+        }
+    }
+}
+
+#[test]
+fn a_seed_is_played_the_same_way_each_time() {
+    for seed in 0..5 {
+        assert_eq!(story(seed, None), story(seed, None));
+    }
+}
+
+/// Returns the first play that a bug breaks.
+fn first_broken(bug: Bug) -> Option<Played> {
+    let mut plays = (0..SEEDS_FOR_A_BUG).map(|seed| play(seed, Some(bug)));
+    plays.find(|played| played.broken.is_some())
+}
+
+fn assert_caught(bug: Bug) {
+    let Some(played) = first_broken(bug) else {
+        panic!("{bug:?} was not found by {SEEDS_FOR_A_BUG} seeds");
+    };
+    let broken = played.broken.unwrap_or_default();
+    assert!(broken.starts_with("O1 cap"), "{bug:?}: {broken}");
+    println!("{bug:?}: seed {}: {broken}", played.seed);
+}
+
+#[test]
+fn a_share_that_is_given_back_before_connections_are_closed_breaks_the_cap() {
+    assert_caught(Bug::HasBeforeClosing);
+}
+
+#[test]
+fn a_wiped_cell_that_is_not_learned_breaks_the_cap() {
+    assert_caught(Bug::NoLearning);
+}
+
+#[test]
+fn burial_by_the_wall_clock_breaks_the_cap() {
+    assert_caught(Bug::WallClock);
+}
+
+#[test]
+fn a_lost_swap_that_is_ignored_breaks_the_cap() {
+    assert_caught(Bug::LostSwapIgnored);
+}
+
+#[test]
+fn a_canceller_that_is_not_counted_breaks_the_cap() {
+    assert_caught(Bug::CancellerNotCounted);
+}
