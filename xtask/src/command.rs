@@ -14,7 +14,7 @@ pub(crate) type Outcome = Result<(), String>;
 
 /// `cargo` with its arguments and its variables.
 pub(crate) struct Cargo {
-    program: &'static str,
+    program: String,
     variable: Option<(&'static str, &'static str)>,
     /// Not shown with the command, because they change with every run.
     passing: Vec<(&'static str, String)>,
@@ -27,11 +27,11 @@ impl Cargo {
         Self::tool("cargo", line)
     }
 
-    /// The same for a tool that cargo itself would not find.
-    pub(crate) fn tool(program: &'static str, line: &str) -> Self {
+    /// The same for another program.
+    pub(crate) fn tool(program: &str, line: &str) -> Self {
         let args = line.split_whitespace().map(str::to_owned).collect();
         Self {
-            program,
+            program: program.to_owned(),
             variable: None,
             passing: Vec::new(),
             args,
@@ -116,7 +116,7 @@ impl Cargo {
     }
 
     fn command(&self) -> Command {
-        let mut command = Command::new(self.program);
+        let mut command = Command::new(&self.program);
         command.args(&self.args).envs(self.variable);
         command.envs(self.passing.iter().map(|(name, value)| (name, value)));
         command

@@ -1,4 +1,4 @@
-//! The features step of the gate: checks each library without features and with each feature alone.
+//! `cargo xtask features`: checks each library without features and with each feature alone.
 
 use std::fs;
 use std::io;
@@ -8,7 +8,7 @@ use crate::manifest;
 
 pub(crate) fn run() -> Outcome {
     let manifests = read_manifests()
-        .map_err(|error| format!("cannot read crates/ ({error}); rerun: cargo xtask gate"))?;
+        .map_err(|error| format!("cannot read crates/ ({error}); rerun: cargo xtask features"))?;
     for manifest in manifests {
         let Some(name) = manifest::package_name(&manifest) else {
             continue;

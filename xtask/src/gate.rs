@@ -1,33 +1,70 @@
 //! `cargo xtask gate`: all checks before a commit, in order; it stops at the first failure.
 
+use crate::beside::Beside;
 use crate::command::{Cargo, Outcome, now};
-use crate::{bench, features, floors, model, test, tidy};
+use crate::{release, test, tidy};
 
-type Step = (&'static str, fn() -> Outcome);
+/// How a step is run.
+enum Run {
+    InTurn(fn() -> Outcome),
+    /// A command of xtask that starts with the step `from`, and must have ended in its own turn.
+    /// While tests wait for servers, it uses their time.
+    Beside {
+        command: &'static str,
+        from: &'static str,
+    },
+}
 
-const STEPS: &[Step] = &[
-    ("fmt", || Cargo::new("fmt --all --check").run()),
-    ("clippy", || {
-        Cargo::new("clippy --workspace --all-targets --all-features -- -D warnings").run()
-    }),
-    ("test", || test::run(&[])),
-    ("model", model::run),
-    ("guard", bench::guard),
-    ("doc", || {
-        let doc = Cargo::new("doc --workspace --no-deps --all-features");
-        doc.variable("RUSTDOCFLAGS", "-D warnings").run()
-    }),
-    ("features", features::run),
-    ("floors", floors::check),
-    ("tidy", tidy::run),
+/// A step with a build folder of its own.
+const fn beside_all(command: &'static str) -> Run {
+    let from = "fmt";
+    Run::Beside { command, from }
+}
+
+/// A step that uses what clippy has built.
+const fn beside_tests(command: &'static str) -> Run {
+    let from = "test";
+    Run::Beside { command, from }
+}
+
+const STEPS: &[(&str, Run)] = &[
+    ("fmt", Run::InTurn(|| Cargo::new("fmt --all --check").run())),
+    ("tidy", Run::InTurn(tidy::run)),
+    (
+        "clippy",
+        Run::InTurn(|| {
+            Cargo::new("clippy --workspace --all-targets --all-features -- -D warnings").run()
+        }),
+    ),
+    ("package", Run::InTurn(release::pack)),
+    ("test", Run::InTurn(|| test::run(&[]))),
+    ("api", beside_tests("api")),
+    ("features", beside_tests("features")),
+    ("guard", beside_tests("bench --guard")),
+    ("model", beside_all("model")),
+    ("floors", beside_all("floors")),
 ];
 
 pub(crate) fn run() -> Outcome {
+    let mut running = Vec::new();
     let mut times = Vec::new();
     for (step, run) in STEPS {
+        for (_, other) in STEPS {
+            if let Run::Beside { command, from } = other
+                && from == step
+            {
+                running.push((*command, Beside::start(command)?));
+            }
+        }
         println!("\n== {step} ==");
         let started = now();
-        let outcome = run();
+        let outcome = match run {
+            Run::InTurn(run) => run(),
+            Run::Beside { command, .. } => running
+                .iter_mut()
+                .find(|(it, _)| it == command)
+                .map_or(Ok(()), |(_, beside)| beside.finish()),
+        };
         let seconds = started.elapsed().as_secs_f64();
         println!("== {step}: {seconds:.1} s ==");
         outcome.map_err(|failure| format!("{step}: {failure}"))?;

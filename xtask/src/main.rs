@@ -1,7 +1,9 @@
 //! `cargo xtask`: the commands of this workspace. They use the standard library only, as does
 //! `cenote-servers`, so that they are built in seconds.
 
+mod api;
 mod bench;
+mod beside;
 mod command;
 mod features;
 mod floors;
@@ -10,6 +12,8 @@ mod gate;
 mod manifest;
 mod model;
 mod mutants;
+mod packages;
+mod release;
 mod screenshots;
 mod servers;
 mod sim;
@@ -25,11 +29,16 @@ const COMMANDS: &str = "\
 commands:
   cargo xtask test [FILTER...]  run all tests, doc tests and examples; with a filter, only the
                                 tests that it names
-  cargo xtask gate              all checks before a commit: fmt, clippy, test, model, guard, doc,
-                                features, floors, tidy
+  cargo xtask gate              all checks before a commit: fmt, tidy, clippy, package, test, api
+                                (with all pages), features, guard, model, floors
+  cargo xtask api [--write]     compare the public API with its listings in api/, or write them
+  cargo xtask release --dry-run
+                                all checks before the crates are published; each is built from its
+                                package
+  cargo xtask features          check each library without features, and with each alone
   cargo xtask model [--long]    play the core's threads and tasks in many orders; with --long, in
                                 many more, and under Miri
-  cargo xtask sim [--seeds N] [--from K] | --seed S
+  cargo xtask sim [--local] [--seeds N] [--from K] | --seed S
                                 play seeds of the whole-pool simulation; one alone prints its story
   cargo xtask soak [--minutes N]
                                 put real pools under mixed load and look for leaks
@@ -64,10 +73,13 @@ fn main() -> ExitCode {
         ["fuzz", args @ ..] => fuzz::run(args),
         ["bench", args @ ..] => bench::run(args),
         ["floors", args @ ..] => floors::run(args),
+        ["api", args @ ..] => api::run(args),
+        ["features"] => features::run(),
         ["gate"] => gate::run(),
         ["model"] => model::run(),
         ["model", "--long"] => model::run_long(),
         ["mutants", args @ ..] => mutants::run(args),
+        ["release", args @ ..] => release::run(args),
         ["screenshots"] => screenshots::run(),
         ["tidy"] => tidy::run(),
         unknown => {

@@ -1,5 +1,6 @@
-//! `cargo xtask model`: plays the core's threads and tasks under shuttle in many orders, and the
-//! hand-over in every order. The long form plays many more and runs the ledger's tests under Miri.
+//! `cargo xtask model`: plays the core's threads and tasks and the budget of keyed pools under
+//! shuttle in many orders, and the hand-over in every order. The long form plays many more and runs
+//! the ledger's tests under Miri.
 
 use crate::command::{Cargo, Outcome};
 
@@ -10,11 +11,15 @@ const PLAY: &str = "test --target-dir target/model -p cenote --test model";
 const EXHAUST: &str =
     "test --target-dir target/model -p cenote --lib handover -- --nocapture --test-threads 1";
 
+/// The budget of keyed pools, where threads meet.
+const BUDGET: &str = "test --target-dir target/model -p cenote-keyed --lib model";
+
 /// The settings for far more rounds than by default.
 const LONG: &str = "--config crates/cenote/tests/model/long.toml";
 
 pub(crate) fn run() -> Outcome {
     under_shuttle(PLAY).run()?;
+    under_shuttle(BUDGET).run()?;
     under_shuttle(EXHAUST).run()
 }
 

@@ -3,8 +3,9 @@
 
 use crate::command::{Cargo, Outcome};
 
-/// The arguments are those of the program: `--seeds N`, `--from K`, or `--seed S`. It is built in a
-/// folder of its own, so that the other builds stay as they are.
+/// The arguments are those of the program: `--seeds N`, `--from K`, or `--seed S`, with `--local`
+/// for pools of one thread. It is built in a folder of its own, so that the other builds stay as
+/// they are.
 pub(crate) fn run(args: &[&str]) -> Outcome {
     Cargo::new("run --quiet --release --target-dir target/sim -p cenote-testkit --features sound")
         .with(&["--bin", "sim", "--"])

@@ -1,6 +1,9 @@
 //! `cargo xtask test`: every test, doc test and example of the workspace.
 
+use std::env;
 use std::fs;
+use std::num::NonZero;
+use std::thread::available_parallelism;
 use std::time::Duration;
 
 use crate::command::{Cargo, Outcome};
@@ -25,10 +28,13 @@ pub(crate) fn run(filters: &[&str]) -> Outcome {
 /// The URLs of the servers, as environment variables.
 type Urls = [(&'static str, String)];
 
+/// Tests mostly wait, for servers and for limits to pass, so there are two for each core.
 fn run_tests(filters: &[&str], urls: &Urls) -> Outcome {
     if Cargo::new("nextest --version").works() {
         println!("tests run by cargo-nextest: it is installed");
-        let nextest = Cargo::new("nextest run --workspace --all-features");
+        let nextest = Cargo::new("nextest run --workspace --all-features --no-fail-fast");
+        let threads = (2 * available_parallelism().map_or(1, NonZero::get)).to_string();
+        let nextest = nextest.with(&["--test-threads", &threads]);
         return nextest.with(filters).passing(urls).run();
     }
     println!("tests run by cargo test: cargo-nextest is not installed");
@@ -37,12 +43,12 @@ fn run_tests(filters: &[&str], urls: &Urls) -> Outcome {
 }
 
 fn run_examples(urls: &Urls) -> Outcome {
-    // Built first, so that the limit measures the example and not the compiler.
-    Cargo::new("build --quiet -p cenote-examples --examples").run()?;
+    // With the features of the tests, so that it builds nothing that the tests did not.
+    Cargo::new("build --quiet --workspace --all-features --examples").run()?;
+    let target = env::var("CARGO_TARGET_DIR").unwrap_or_else(|_| "target".to_owned());
     for name in example_names()? {
         println!("example {name}");
-        Cargo::new("run --quiet -p cenote-examples --example")
-            .with(&[&name])
+        Cargo::tool(&format!("{target}/debug/examples/{name}"), "")
             .passing(urls)
             .run_within(EXAMPLE_LIMIT)?;
     }

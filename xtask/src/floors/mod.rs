@@ -14,6 +14,7 @@ use std::io;
 use std::path::Path;
 
 use crate::command::{Cargo, Outcome};
+use crate::packages;
 
 use workspace::{Member, Workspace};
 
@@ -62,8 +63,9 @@ fn write() -> Outcome {
 
 /// Writes the manifests of the workspace of the floors.
 fn prepare() -> Result<Workspace, String> {
-    let workspace = read_workspace().map_err(|error| unread("the manifests", &error))?;
+    let workspace = read_workspace()?;
     let write = || -> io::Result<()> {
+        fs::create_dir_all(HOME)?;
         write_new(&format!("{HOME}/Cargo.toml"), &workspace.manifest())?;
         for member in &workspace.members {
             let home = format!("{HOME}/crates/{}", member.name);
@@ -76,19 +78,16 @@ fn prepare() -> Result<Workspace, String> {
     Ok(workspace)
 }
 
-fn read_workspace() -> io::Result<Workspace> {
-    let mut members = Vec::new();
-    for entry in fs::read_dir("crates")? {
-        let home = entry?.path();
-        // A folder without a manifest is no crate.
-        let text = fs::read_to_string(home.join("Cargo.toml")).unwrap_or_default();
-        members.extend(Member::published(&text));
-    }
-    members.sort_by(|one, other| one.name.cmp(&other.name));
-    fs::create_dir_all(HOME)?;
+/// A program has no floors: it is built with the versions of its own lock file.
+fn read_workspace() -> Result<Workspace, String> {
+    let mut packages = packages::published()?;
+    packages.retain(|package| package.has_library);
+    let members = packages
+        .iter()
+        .filter_map(|it| Member::published(&it.manifest));
     Ok(Workspace {
-        root: fs::read_to_string("Cargo.toml")?,
-        members,
+        members: members.collect(),
+        root: fs::read_to_string("Cargo.toml").map_err(|error| unread("Cargo.toml", &error))?,
     })
 }
 

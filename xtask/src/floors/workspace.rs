@@ -1,7 +1,7 @@
 //! The workspace of the floors, as text: the manifests of the published crates without what only
 //! their tests need, and their sources where they are.
 
-use crate::manifest::{Entry, entries, package_name};
+use crate::manifest::{Entry, entries, is_published, package_name};
 
 /// Dependencies that the core's unit tests and the examples of its documentation need. The others
 /// are left out: they would have to agree with the oldest versions too.
@@ -64,8 +64,7 @@ impl Workspace {
 impl Member {
     /// `None` if this crate is not for others.
     pub(super) fn published(text: &str) -> Option<Self> {
-        let private = entries(text).iter().any(is_private);
-        let name = package_name(text).filter(|_| !private)?;
+        let name = package_name(text).filter(|_| is_published(text))?;
         Some(Self {
             name: name.to_owned(),
             text: text.to_owned(),
@@ -83,8 +82,7 @@ impl Member {
         keep_entries(&self.text, &mut text, |entry| entry.table == "lib");
         text.push_str("[dev-dependencies]\n");
         keep_entries(&self.text, &mut text, |entry| {
-            let key = entry.key.trim_end_matches(".workspace");
-            entry.table == "dev-dependencies" && FOR_EXAMPLES.contains(&key)
+            entry.table == "dev-dependencies" && FOR_EXAMPLES.contains(&entry.dependency())
         });
         text
     }
@@ -113,14 +111,9 @@ impl Member {
     fn depends_on(&self, name: &str) -> bool {
         entries(&self.text).iter().any(|entry| {
             let of_tests = entry.table.ends_with("dev-dependencies");
-            let key = entry.key.trim_end_matches(".workspace");
-            entry.table.ends_with("dependencies") && !of_tests && key == name
+            entry.table.ends_with("dependencies") && !of_tests && entry.dependency() == name
         })
     }
-}
-
-fn is_private(entry: &Entry<'_>) -> bool {
-    entry.table == "package" && entry.key == "publish" && entry.value == "false"
 }
 
 /// The oldest version that a line of the root manifest allows, with all three numbers. Crates of

@@ -14,6 +14,13 @@ pub(crate) struct Entry<'a> {
     pub(crate) comment: &'a str,
 }
 
+impl<'a> Entry<'a> {
+    /// The name of the crate in a table of dependencies.
+    pub(crate) fn dependency(&self) -> &'a str {
+        self.key.trim_end_matches(".workspace")
+    }
+}
+
 pub(crate) fn entries(text: &str) -> Vec<Entry<'_>> {
     let mut entries = Vec::new();
     let mut table = "";
@@ -37,9 +44,21 @@ pub(crate) fn entries(text: &str) -> Vec<Entry<'_>> {
 }
 
 pub(crate) fn package_name(text: &str) -> Option<&str> {
+    package_value(text, "name")
+}
+
+/// A value of the table `package` without its quotes: of `key`, or `true` for `key.workspace`.
+pub(crate) fn package_value<'a>(text: &'a str, key: &str) -> Option<&'a str> {
     let mut entries = entries(text).into_iter();
-    let name = entries.find(|entry| entry.table == "package" && entry.key == "name")?;
-    Some(name.value.trim_matches('"'))
+    let entry = entries.find(|entry| {
+        entry.table == "package" && entry.key.trim_end_matches(".workspace") == key
+    })?;
+    Some(entry.value.trim_matches('"'))
+}
+
+/// Returns whether a crate goes to the registry.
+pub(crate) fn is_published(text: &str) -> bool {
+    package_name(text).is_some() && package_value(text, "publish") != Some("false")
 }
 
 /// The features that a user can name, without `default`: those of the table, and the optional
@@ -57,12 +76,20 @@ pub(crate) fn features(text: &str) -> Vec<&str> {
     entries.filter(names_one).map(|entry| entry.key).collect()
 }
 
+/// The dependencies of a crate and of its tests, without those by path: a published manifest has
+/// these alone.
+pub(crate) fn versioned_dependencies(text: &str) -> Vec<&str> {
+    let entries = entries(text).into_iter();
+    let versioned = entries
+        .filter(|entry| entry.table.ends_with("dependencies") && !entry.value.contains("path = "));
+    versioned.map(|entry| entry.dependency()).collect()
+}
+
 /// Returns whether the tests of a crate depend on this package, and the crate does not.
 pub(crate) fn tests_depend_on(text: &str, package: &str) -> bool {
-    entries(text).iter().any(|entry| {
-        let key = entry.key.trim_end_matches(".workspace");
-        entry.table.ends_with("dev-dependencies") && key == package
-    })
+    entries(text)
+        .iter()
+        .any(|entry| entry.table.ends_with("dev-dependencies") && entry.dependency() == package)
 }
 
 /// Returns a line without its comment, and the comment without its mark. A mark in quotes is text.

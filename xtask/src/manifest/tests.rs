@@ -1,6 +1,9 @@
 //! Promises of the reader of manifests.
 
-use super::{entries, features, package_name, split_comment, tests_depend_on};
+use super::{
+    entries, features, is_published, package_name, package_value, split_comment, tests_depend_on,
+    versioned_dependencies,
+};
 
 const MANIFEST: &str = r##"
 [package]
@@ -21,6 +24,32 @@ config = [
 #[test]
 fn the_package_is_named_without_quotes_or_comment() {
     assert_eq!(package_name(MANIFEST), Some("cenote-sql"));
+}
+
+#[test]
+fn a_crate_is_published_unless_it_says_no() {
+    assert!(is_published(MANIFEST));
+    assert!(!is_published(
+        "[package]\nname = \"xtask\"\npublish = false\n"
+    ));
+    assert!(!is_published("[workspace]\nresolver = \"3\"\n"));
+}
+
+#[test]
+fn a_value_of_the_package_may_come_from_the_workspace() {
+    let text = "[package]\nlicense.workspace = true\nrust-version = \"1.85\" # why\n";
+
+    assert_eq!(package_value(text, "license"), Some("true"));
+    assert_eq!(package_value(text, "rust-version"), Some("1.85"));
+    assert_eq!(package_value(text, "readme"), None);
+}
+
+#[test]
+fn a_dependency_by_path_is_not_in_a_published_manifest() {
+    let text = "[dependencies]\na.workspace = true\n[dev-dependencies]\n\
+                b = { workspace = true }\nc = { path = \"../c\" }\n";
+
+    assert_eq!(versioned_dependencies(text), ["a", "b"]);
 }
 
 #[test]

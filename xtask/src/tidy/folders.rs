@@ -8,7 +8,7 @@ use super::{File, Found};
 
 /// Modules through which users enter, and the folders that serve them.
 const DOORS: &[&str] = &[
-    "builder", "closures", "control", "lease", "pool", "scope", "setters", "shell",
+    "builder", "closures", "control", "lease", "local", "pool", "scope", "setters", "shell",
 ];
 
 /// Folders that know nothing of the doors.

@@ -6,6 +6,7 @@ mod documents;
 mod folders;
 mod paths;
 mod prose;
+mod registry;
 mod rules;
 mod source;
 #[cfg(test)]

@@ -32,7 +32,18 @@ pub(super) fn is_example(path: &str) -> bool {
     is_rust(path) && file.is_some_and(|file| !file.contains('/'))
 }
 
-/// Code and documents that people write. The inputs of compile-fail tests are not.
+pub(super) fn is_crate_manifest(path: &str) -> bool {
+    path.starts_with("crates/") && path.ends_with("/Cargo.toml")
+}
+
+/// That of the root is the README of the core.
+pub(super) fn is_readme_of_crate(path: &str) -> bool {
+    path == "README.md" || path.starts_with("crates/") && path.ends_with("/README.md")
+}
+
+/// Code and documents that people write. The inputs of compile-fail tests and the links to the
+/// changelog are not.
 pub(super) fn is_written(path: &str) -> bool {
-    (is_rust(path) || path.ends_with(".md")) && !path.contains("/tests/ui/")
+    let is_link = path.ends_with("/CHANGELOG.md");
+    (is_rust(path) || path.ends_with(".md")) && !path.contains("/tests/ui/") && !is_link
 }

@@ -2,9 +2,10 @@
 //! A new rule is one entry in [`RULES`] and one case in the tests.
 
 use super::paths::{
-    is_core, is_core_root, is_crate_source, is_example, is_rust, is_test, is_written,
+    is_core, is_core_root, is_crate_manifest, is_crate_source, is_example, is_readme_of_crate,
+    is_rust, is_test, is_written,
 };
-use super::{File, Found, core, dependencies, documents, folders, prose, walks, words};
+use super::{File, Found, core, dependencies, documents, folders, prose, registry, walks, words};
 
 pub(super) struct Rule {
     pub(super) name: &'static str,
@@ -164,9 +165,21 @@ pub(super) const RULES: &[Rule] = &[
     },
     Rule {
         name: "short documents",
-        at: |path| matches!(path, "README.md" | "ARCHITECTURE.md"),
+        at: |path| path == "ARCHITECTURE.md",
         look: Look::AtMost(120),
         why: "one page is read, two are not",
+    },
+    Rule {
+        name: "short README",
+        at: |path| path == "README.md",
+        look: Look::AtMost(170),
+        why: "a visitor scrolls through it once",
+    },
+    Rule {
+        name: "true addresses",
+        at: is_readme_of_crate,
+        look: Look::Asks(documents::addresses_lead_to_files),
+        why: "a README is read in the registry, too: it names files by their address",
     },
     Rule {
         name: "true map",
@@ -197,6 +210,18 @@ pub(super) const RULES: &[Rule] = &[
         at: |path| path.ends_with("/Cargo.toml"),
         look: Look::Asks(dependencies::are_shared),
         why: "a member writes one line with `workspace = true`: version and reason are in the root",
+    },
+    Rule {
+        name: "ready for the registry",
+        at: |path| path.ends_with("/Cargo.toml"),
+        look: Look::Asks(registry::is_ready),
+        why: "a crate is found, judged and trusted by its page there",
+    },
+    Rule {
+        name: "lean packages",
+        at: is_crate_manifest,
+        look: Look::Asks(registry::is_lean),
+        why: "a package has what its users need: tests and measurements stay in the repository",
     },
     Rule {
         name: "index of examples",

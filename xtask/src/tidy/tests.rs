@@ -3,7 +3,9 @@
 mod cases;
 mod core;
 mod prose;
+mod registry;
 mod source;
+mod trees;
 
 use super::rules::RULES;
 use super::{File, check};

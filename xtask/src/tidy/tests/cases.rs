@@ -1,6 +1,6 @@
 //! A tree that trips each rule, and a tree that passes it.
 
-use crate::tidy::core::MOST_LINES;
+use super::trees::{ADDRESSES, LINES_401, NAMED, PUBLISHED, TOO_MUCH_CODE};
 
 /// A line of 101 characters. Each is longer than a byte, because columns are not bytes.
 macro_rules! wide {
@@ -11,6 +11,8 @@ macro_rules! wide {
         )
     };
 }
+
+const WIDE: &str = wide!();
 
 /// The four walks, the first with this step.
 macro_rules! walks {
@@ -274,7 +276,17 @@ pub(super) const CASES: &[Case] = &[
     Case {
         rule: "short documents",
         trips: &[("ARCHITECTURE.md", LINES_401)],
+        passes: &[("ARCHITECTURE.md", "# Architecture")],
+    },
+    Case {
+        rule: "short README",
+        trips: &[("README.md", LINES_401)],
         passes: &[("README.md", "# cenote")],
+    },
+    Case {
+        rule: "true addresses",
+        trips: &[("README.md", "![one](chart.svg)"), ("chart.svg", "")],
+        passes: ADDRESSES,
     },
     Case {
         rule: "true map",
@@ -332,6 +344,30 @@ pub(super) const CASES: &[Case] = &[
         )],
     },
     Case {
+        rule: "ready for the registry",
+        trips: &[("benchmarks/Cargo.toml", "[package]\nname = \"b\"")],
+        passes: PUBLISHED,
+    },
+    Case {
+        rule: "lean packages",
+        trips: &[
+            (
+                "crates/cenote-a/Cargo.toml",
+                "[package]\nname = \"cenote-a\"",
+            ),
+            ("crates/cenote-a/tests/it/main.rs", ""),
+        ],
+        passes: &[
+            (
+                "crates/cenote-a/Cargo.toml",
+                "[package]\nname = \"cenote-a\"\nexclude = [\"tests/\"]",
+            ),
+            ("crates/cenote-a/src/lib.rs", ""),
+            ("crates/cenote-a/tests/it/main.rs", ""),
+            ("crates/cenote-ab/tests/it/main.rs", ""),
+        ],
+    },
+    Case {
         rule: "index of examples",
         trips: &[
             ("examples/drain.rs", ""),
@@ -348,43 +384,3 @@ pub(super) const CASES: &[Case] = &[
         passes: &[("README.md", "see ARCHITECTURE.md for more")],
     },
 ];
-
-/// One of each of the files that xtask names, the first of them an entry of the ledger.
-const NAMED: Tree = &[
-    ("crates/cenote/src/ledger/request.rs", ""),
-    ("crates/cenote/src/ledger/alarm_round.rs", ""),
-    ("crates/cenote/src/ledger/give_back.rs", ""),
-    ("crates/cenote/src/ledger/sound.rs", ""),
-    ("crates/cenote/src/ledger/upkeep.rs", ""),
-    ("crates/cenote/src/ledger/whole.rs", ""),
-    ("crates/cenote/src/ledger/work.rs", ""),
-    ("crates/cenote/src/lease.rs", ""),
-    ("crates/cenote/src/lib.rs", ""),
-    ("crates/cenote/src/rt/on_shuttle.rs", ""),
-    ("crates/cenote/src/shell/acquire.rs", ""),
-    ("crates/cenote/src/time/alarm/in_model.rs", ""),
-    ("crates/cenote/src/tray/mod.rs", ""),
-];
-
-const WIDE: &str = wide!();
-
-const LINES_401: &str = repeated(&[b'\n'; 401]);
-
-const TOO_MUCH_CODE: &str = repeated(&CODE);
-
-static CODE: [u8; 2 * (MOST_LINES + 1)] = {
-    let mut code = [b'\n'; 2 * (MOST_LINES + 1)];
-    let mut at = 0;
-    while at < code.len() {
-        code[at] = b';';
-        at += 2;
-    }
-    code
-};
-
-const fn repeated(lines: &'static [u8]) -> &'static str {
-    match str::from_utf8(lines) {
-        Ok(lines) => lines,
-        Err(_) => panic!("bug: these bytes are text"),
-    }
-}
