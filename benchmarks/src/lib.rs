@@ -1,6 +1,7 @@
 //! cenote beside its peers. `cargo xtask bench` runs it, and README.md says how to read the
 //! results.
 
+mod local;
 #[cfg(feature = "peers")]
 mod postgres;
 #[cfg(feature = "peers")]
@@ -8,9 +9,6 @@ mod sql;
 mod subject;
 #[cfg(test)]
 mod tests;
-
-#[cfg(not(feature = "peers"))]
-use std::iter;
 
 use cenote_benchmarks_harness::contender::Contender;
 #[cfg(feature = "peers")]
@@ -23,9 +21,11 @@ static PEERS: [Contender; 0] = [];
 pub fn contenders() -> Vec<Contender> {
     let cenote = Contender::new::<subject::Cenote>();
     #[cfg(not(feature = "peers"))]
-    let ours = iter::once(cenote);
+    let ours = [cenote, local::CONTENDER].into_iter();
     #[cfg(feature = "peers")]
-    let ours = [cenote.with_sql(sql::CENOTE), postgres::CONTENDER].into_iter();
+    let cenote = cenote.with_sql(sql::CENOTE);
+    #[cfg(feature = "peers")]
+    let ours = [cenote, local::CONTENDER, postgres::CONTENDER].into_iter();
     ours.chain(PEERS.iter().copied()).collect()
 }
 

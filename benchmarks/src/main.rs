@@ -68,7 +68,7 @@ fn run(args: &Args) -> Result<(), String> {
         return Ok(());
     }
     if args.guard {
-        return guard(&pools[0]);
+        return guard();
     }
     let scenarios = chosen_scenarios(&args.scenarios)?;
     let effort = Effort {
@@ -96,7 +96,11 @@ fn run(args: &Args) -> Result<(), String> {
 fn measure(run: &mut Run, scenarios: &[&Scenario], pools: &[Contender]) -> Result<(), String> {
     println!("{}, {}, load {}\n", run.date, run.machine, run.load[0]);
     for scenario in scenarios {
-        let takes_part = |pool: &&Contender| pool.kind != Kind::Database || scenario.name == "S13";
+        let takes_part = |pool: &&Contender| match pool.kind {
+            Kind::Database => scenario.name == "S13",
+            Kind::Local => matches!(scenario.name, "S1" | "S3" | "S7"),
+            _ => true,
+        };
         let pools: Vec<Contender> = pools.iter().filter(takes_part).copied().collect();
         let lines = (scenario.run)(scenario.name, &pools, run.effort)?;
         println!("{}", table::tables(scenario, &lines));
@@ -109,16 +113,17 @@ fn measure(run: &mut Run, scenarios: &[&Scenario], pools: &[Contender]) -> Resul
     Ok(())
 }
 
-fn guard(cenote: &Contender) -> Result<(), String> {
+fn guard() -> Result<(), String> {
     instructions::available()?;
-    let counted = instructions::per_trip(cenote).map_err(|trouble| trouble.to_string())?;
-    let limit = instructions::GUARD;
-    if counted > limit {
-        return Err(format!(
-            "a trip takes {counted:.0} instructions, at most {limit:.0}: find what made it more expensive"
-        ));
+    for (name, limit) in instructions::GUARD {
+        let pool = contender(name).ok_or_else(|| format!("no pool `{name}` to guard"))?;
+        let counted = instructions::per_trip(&pool).map_err(|trouble| trouble.to_string())?;
+        let trip = format!("a trip of {name} takes {counted:.0} instructions, at most {limit:.0}");
+        if counted > limit {
+            return Err(format!("{trip}: find what made it more expensive"));
+        }
+        println!("{trip}");
     }
-    println!("a trip takes {counted:.0} instructions, at most {limit:.0}");
     Ok(())
 }
 

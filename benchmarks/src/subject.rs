@@ -14,7 +14,7 @@ use cenote_benchmarks_harness::peer::{Kind, Peer, Setup};
 pub(crate) struct Cenote(Pool<Things>);
 
 /// The backend behind cenote's trait.
-pub(crate) struct Things(Backend);
+pub(crate) struct Things(pub(crate) Backend);
 
 impl Manager for Things {
     type Resource = Thing;

@@ -50,6 +50,8 @@ pub enum Kind {
     WaitingFloor,
     /// No pool, and callers cannot wait, so it must never run dry.
     Floor,
+    /// A pool for the tasks of one thread. It takes part in S1, S3 and S7.
+    Local,
     /// A pool of database connections. It takes part in S13 only.
     Database,
 }
@@ -62,7 +64,7 @@ impl Kind {
 
     /// Returns whether more tasks than resources may use it.
     pub fn waits(self) -> bool {
-        matches!(self, Self::Pool | Self::WaitingFloor)
+        matches!(self, Self::Pool | Self::WaitingFloor | Self::Local)
     }
 }
 

@@ -198,6 +198,10 @@ fn trips(
     };
     let mut lines = Vec::new();
     for runtime in Runtime::ALL {
+        let contenders = match runtime {
+            Runtime::CurrentThread => contenders.clone(),
+            Runtime::TwoWorkers => only(&contenders, |kind| kind != Kind::Local),
+        };
         let part = Part {
             scenario,
             runtime: runtime.name(),
