@@ -17,6 +17,9 @@ use crate::support::runtimes::{real_now, single, with_workers};
 const MS: Duration = Duration::from_millis(1);
 const LONG: Duration = Duration::from_secs(60);
 
+/// So late that even on a busy machine all waiters are in line before it.
+const SOON: Duration = Duration::from_secs(1);
+
 /// Returns how long `job` took, and how long a timer for `limit` took that was set at the same
 /// moment.
 async fn beside_a_timer<T>(
@@ -46,7 +49,7 @@ fn a_timeout_is_never_early_and_hardly_later_than_a_timer() {
                 assert!(matches!(told, Err(AcquireError::TimedOut(_))), "{told:?}");
                 assert!(took >= limit, "{limit:?} was over after {took:?}");
                 assert!(
-                    took < timer + 50 * MS,
+                    took < timer + 250 * MS,
                     "{limit:?}: {took:?}, a timer {timer:?}"
                 );
             }
@@ -87,7 +90,7 @@ fn a_crowd_that_runs_out_of_time_at_once_gets_the_same_report_and_each_is_told()
         let rig = Rig::with_max_size(1);
         runtime.block_on(async {
             let _held = rig.acquire().await;
-            let deadline = real_now() + 300 * MS;
+            let deadline = real_now() + SOON;
             let waits: Vec<_> = (0..CROWD)
                 .map(|_| {
                     let pool = rig.pool.clone();
@@ -168,7 +171,7 @@ fn a_waiter_dropped_before_it_reads_its_timeout_leaves_no_trace() {
     let rig = Rig::with_max_size(1);
     let runtime = single();
     let held = runtime.block_on(rig.acquire());
-    let deadline = real_now() + 20 * MS;
+    let deadline = real_now() + SOON;
     let mut others: Vec<_> = (0..10)
         .map(|_| Box::pin(rig.pool.acquire_by(deadline)))
         .collect();
@@ -227,7 +230,7 @@ fn a_waker_that_panics_harms_no_other_waiter() {
     let bad = Arc::new(PanickingWaker::default());
     let waker = Waker::from(Arc::clone(&bad));
     // The first wait ends alone, the other two together with a good waiter.
-    let soon = real_now() + 20 * MS;
+    let soon = real_now() + SOON;
     let waits = [soon - 10 * MS, soon, soon].map(|deadline| rig.pool.acquire_by(deadline));
     let mut waits = waits.map(Box::pin);
     for wait in &mut waits {
