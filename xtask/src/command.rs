@@ -117,10 +117,20 @@ impl Cargo {
 
     fn command(&self) -> Command {
         let mut command = Command::new(&self.program);
+        // They are those of xtask. Build scripts watch them, and would build again what a cargo
+        // without xtask has built.
+        for (name, _) in env::vars().filter(|(name, _)| names_a_package(name)) {
+            command.env_remove(name);
+        }
         command.args(&self.args).envs(self.variable);
         command.envs(self.passing.iter().map(|(name, value)| (name, value)));
         command
     }
+}
+
+/// Returns whether cargo tells a program about its own package by this variable.
+fn names_a_package(variable: &str) -> bool {
+    variable.starts_with("CARGO_PKG_") || variable.starts_with("CARGO_MANIFEST_")
 }
 
 impl fmt::Display for Cargo {

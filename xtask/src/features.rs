@@ -1,4 +1,7 @@
-//! `cargo xtask features`: checks each library without features and with each feature alone.
+//! `cargo xtask features`: checks each library alone, without features and with all of them. With
+//! `--each`, also with each feature alone.
+//!
+//! Alone, because in a build of the whole workspace a crate may use what another one has turned on.
 
 use std::fs;
 use std::io;
@@ -6,26 +9,35 @@ use std::io;
 use crate::command::{Cargo, Outcome};
 use crate::manifest;
 
-pub(crate) fn run() -> Outcome {
+pub(crate) fn run(args: &[&str]) -> Outcome {
+    match args {
+        [] => check_all(|_| Vec::new()),
+        ["--each"] => check_all(manifest::features),
+        _ => Err("usage: cargo xtask features [--each]".into()),
+    }
+}
+
+/// `chosen` are the features that are checked alone.
+fn check_all(chosen: impl Fn(&str) -> Vec<&str>) -> Outcome {
     let manifests = read_manifests()
         .map_err(|error| format!("cannot read crates/ ({error}); rerun: cargo xtask features"))?;
-    for manifest in manifests {
-        let Some(name) = manifest::package_name(&manifest) else {
+    for manifest in &manifests {
+        let Some(name) = manifest::package_name(manifest) else {
             continue;
         };
-        check(name, None)?;
-        for feature in manifest::features(&manifest) {
-            check(name, Some(feature))?;
+        check(name, &["--no-default-features"])?;
+        for feature in chosen(manifest) {
+            check(name, &["--no-default-features", "--features", feature])?;
+        }
+        if !manifest::features(manifest).is_empty() {
+            check(name, &["--all-features"])?;
         }
     }
     Ok(())
 }
 
-fn check(name: &str, feature: Option<&str>) -> Outcome {
-    let mut clippy = Cargo::new("clippy -p").with(&[name, "--no-default-features"]);
-    if let Some(feature) = feature {
-        clippy = clippy.with(&["--features", feature]);
-    }
+fn check(name: &str, features: &[&str]) -> Outcome {
+    let clippy = Cargo::new("clippy -p").with(&[name]).with(features);
     clippy.with(&["--", "-D", "warnings"]).run()
 }
 

@@ -35,7 +35,8 @@ commands:
   cargo xtask release --dry-run
                                 all checks before the crates are published; each is built from its
                                 package
-  cargo xtask features          check each library without features, and with each alone
+  cargo xtask features [--each] check each library alone, without features and with all; with
+                                --each, also with each feature alone
   cargo xtask model [--long]    play the core's threads and tasks in many orders; with --long, in
                                 many more, and under Miri
   cargo xtask sim [--local] [--seeds N] [--from K] | --seed S
@@ -74,7 +75,7 @@ fn main() -> ExitCode {
         ["bench", args @ ..] => bench::run(args),
         ["floors", args @ ..] => floors::run(args),
         ["api", args @ ..] => api::run(args),
-        ["features"] => features::run(),
+        ["features", args @ ..] => features::run(args),
         ["gate"] => gate::run(),
         ["model"] => model::run(),
         ["model", "--long"] => model::run_long(),

@@ -11,7 +11,7 @@ use std::process::Command;
 use crate::command::{Cargo, Outcome};
 use crate::manifest::{Entry, entries};
 use crate::packages::{self, Package};
-use crate::{api, tidy};
+use crate::{api, features, tidy};
 
 const BY_HAND: &str = "\
 this command uploads nothing. When `cargo xtask release --dry-run` has passed and CI is green:
@@ -41,6 +41,7 @@ fn dry_run() -> Outcome {
     is_described(&changelog, &version)?;
     tidy::run()?;
     api::run(&[])?;
+    features::run(&["--each"])?;
     let packages = order::by_need(packages::published()?)?;
     // With all features, because a crate of optional parts is empty without them.
     package(&packages, "--all-features").run()?;
