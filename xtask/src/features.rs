@@ -1,7 +1,5 @@
-//! `cargo xtask features`: checks each library alone, without features and with all of them. With
-//! `--each`, also with each feature alone.
-//!
-//! Alone, because in a build of the whole workspace a crate may use what another one has turned on.
+//! `cargo xtask features`: checks each library alone, without features, with each of them and with
+//! all. The gate does less, in its floors step.
 
 use std::fs;
 use std::io;
@@ -9,16 +7,7 @@ use std::io;
 use crate::command::{Cargo, Outcome};
 use crate::manifest;
 
-pub(crate) fn run(args: &[&str]) -> Outcome {
-    match args {
-        [] => check_all(|_| Vec::new()),
-        ["--each"] => check_all(manifest::features),
-        _ => Err("usage: cargo xtask features [--each]".into()),
-    }
-}
-
-/// `chosen` are the features that are checked alone.
-fn check_all(chosen: impl Fn(&str) -> Vec<&str>) -> Outcome {
+pub(crate) fn run() -> Outcome {
     let manifests = read_manifests()
         .map_err(|error| format!("cannot read crates/ ({error}); rerun: cargo xtask features"))?;
     for manifest in &manifests {
@@ -26,12 +15,10 @@ fn check_all(chosen: impl Fn(&str) -> Vec<&str>) -> Outcome {
             continue;
         };
         check(name, &["--no-default-features"])?;
-        for feature in chosen(manifest) {
+        for feature in manifest::features(manifest) {
             check(name, &["--no-default-features", "--features", feature])?;
         }
-        if !manifest::features(manifest).is_empty() {
-            check(name, &["--all-features"])?;
-        }
+        check(name, &["--all-features"])?;
     }
     Ok(())
 }

@@ -41,7 +41,6 @@ const STEPS: &[(&str, Run)] = &[
     ("package", Run::InTurn(release::pack)),
     ("test", Run::InTurn(|| test::run(&[]))),
     ("api", beside_tests("api")),
-    ("features", beside_tests("features")),
     ("guard", beside_tests("bench --guard")),
     ("model", beside_all("model")),
     ("floors", beside_all("floors")),

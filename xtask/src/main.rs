@@ -30,13 +30,12 @@ commands:
   cargo xtask test [FILTER...]  run all tests, doc tests and examples; with a filter, only the
                                 tests that it names
   cargo xtask gate              all checks before a commit: fmt, tidy, clippy, package, test, api
-                                (with all pages), features, guard, model, floors
+                                (with all pages), guard, model, floors
   cargo xtask api [--write]     compare the public API with its listings in api/, or write them
   cargo xtask release --dry-run
                                 all checks before the crates are published; each is built from its
                                 package
-  cargo xtask features [--each] check each library alone, without features and with all; with
-                                --each, also with each feature alone
+  cargo xtask features          check each library alone, without features, with each and with all
   cargo xtask model [--long]    play the core's threads and tasks in many orders; with --long, in
                                 many more, and under Miri
   cargo xtask sim [--local] [--seeds N] [--from K] | --seed S
@@ -51,7 +50,8 @@ commands:
   cargo xtask bench [SCENARIO...] [--quick] [--json FILE] [--write] | --guard
                                 measure cenote beside its peers; the guard only counts its
                                 instructions
-  cargo xtask floors [--write]  build with the oldest dependencies; with --write, find them again
+  cargo xtask floors [--write]  check each library alone, without features and with all, with the
+                                oldest dependencies; with --write, find them again
   cargo xtask screenshots       take pictures of the live page for its README
   cargo xtask tidy              look for broken absences and stale claims";
 
@@ -75,7 +75,7 @@ fn main() -> ExitCode {
         ["bench", args @ ..] => bench::run(args),
         ["floors", args @ ..] => floors::run(args),
         ["api", args @ ..] => api::run(args),
-        ["features", args @ ..] => features::run(args),
+        ["features"] => features::run(),
         ["gate"] => gate::run(),
         ["model"] => model::run(),
         ["model", "--long"] => model::run_long(),

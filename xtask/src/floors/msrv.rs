@@ -3,18 +3,18 @@
 use std::collections::BTreeSet;
 use std::process::Command;
 
-use crate::command::{Cargo, Outcome};
+use crate::command::Outcome;
 
 use super::workspace::{Workspace, is_newer};
 
 /// Builds with each promised Rust that is installed. For the others, clippy has looked for newer
 /// parts of the standard library in an earlier step, and nothing more is known.
-pub(super) fn check(workspace: &Workspace, built: &str) -> Outcome {
+pub(super) fn check(workspace: &Workspace) -> Outcome {
     let installed = installed();
     let mut missing = Vec::new();
     for rust in promised(workspace) {
         match installed.iter().find(|it| is_toolchain(it, &rust)) {
-            Some(toolchain) => build(workspace, &rust, toolchain, built)?,
+            Some(toolchain) => build(workspace, &rust, toolchain)?,
             None => missing.push(rust),
         }
     }
@@ -28,8 +28,8 @@ pub(super) fn check(workspace: &Workspace, built: &str) -> Outcome {
 }
 
 /// Builds the crates that promise this Rust or an older one, with the features that allow it.
-fn build(workspace: &Workspace, rust: &str, toolchain: &str, built: &str) -> Outcome {
-    let mut check = Cargo::new(&format!("+{toolchain} check {built}"));
+fn build(workspace: &Workspace, rust: &str, toolchain: &str) -> Outcome {
+    let mut check = super::cargo(&format!("+{toolchain} check"), "");
     for member in &workspace.members {
         let promise = member.rust_version();
         if promise.is_none_or(|promise| is_newer(&promise, rust)) {

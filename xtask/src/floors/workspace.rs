@@ -1,11 +1,11 @@
 //! The workspace of the floors, as text: the manifests of the published crates without what only
 //! their tests need, and their sources where they are.
 
-use crate::manifest::{Entry, entries, is_published, package_name};
+use crate::manifest::{Entry, entries, features, is_published, package_name};
 
-/// Dependencies that the core's unit tests and the examples of its documentation need. The others
-/// are left out: they would have to agree with the oldest versions too.
-const FOR_EXAMPLES: &[&str] = &["tokio"];
+/// Dependencies that the core's unit tests need. The others are left out: they would have to agree
+/// with the oldest versions too.
+const FOR_TESTS: &[&str] = &["tokio"];
 
 /// The published crates, and the manifest of the real workspace.
 pub(super) struct Workspace {
@@ -82,9 +82,13 @@ impl Member {
         keep_entries(&self.text, &mut text, |entry| entry.table == "lib");
         text.push_str("[dev-dependencies]\n");
         keep_entries(&self.text, &mut text, |entry| {
-            entry.table == "dev-dependencies" && FOR_EXAMPLES.contains(&entry.dependency())
+            entry.table == "dev-dependencies" && FOR_TESTS.contains(&entry.dependency())
         });
         text
+    }
+
+    pub(super) fn has_features(&self) -> bool {
+        !features(&self.text).is_empty()
     }
 
     /// The oldest Rust that it promises to build with.

@@ -41,7 +41,7 @@ fn dry_run() -> Outcome {
     is_described(&changelog, &version)?;
     tidy::run()?;
     api::run(&[])?;
-    features::run(&["--each"])?;
+    features::run()?;
     let packages = order::by_need(packages::published()?)?;
     // With all features, because a crate of optional parts is empty without them.
     package(&packages, "--all-features").run()?;

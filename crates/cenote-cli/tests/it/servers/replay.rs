@@ -48,7 +48,10 @@ async fn a_service_is_recorded_and_replayed() {
     let args = args.map(str::to_owned);
     let recorded = tokio::task::spawn_blocking(move || cenote(&args.each_ref().map(|it| &**it)));
     let output = recorded.await.unwrap();
-    callers.shutdown().await;
+    callers.abort_all();
+    while let Some(ended) = callers.join_next().await {
+        assert!(ended.is_err_and(|error| error.is_cancelled()));
+    }
     let (code, report) = json(&["replay", &file, "--max-size", "2,3,12"]);
 
     assert!(output.status.success(), "{}", text(&output.stderr));
