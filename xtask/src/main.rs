@@ -50,8 +50,8 @@ commands:
   cargo xtask bench [SCENARIO...] [--quick] [--json FILE] [--write] | --guard
                                 measure cenote beside its peers; the guard only counts its
                                 instructions
-  cargo xtask floors [--write]  check each library alone, without features and with all, with the
-                                oldest dependencies; with --write, find them again
+  cargo xtask floors [--write]  check the libraries with the oldest dependencies, all together and
+                                each alone without features; with --write, find them again
   cargo xtask screenshots       take pictures of the live page for its README
   cargo xtask tidy              look for broken absences and stale claims";
 

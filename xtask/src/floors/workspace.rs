@@ -1,7 +1,7 @@
 //! The workspace of the floors, as text: the manifests of the published crates without what only
 //! their tests need, and their sources where they are.
 
-use crate::manifest::{Entry, entries, features, is_published, package_name};
+use crate::manifest::{Entry, entries, is_published, package_name};
 
 /// Dependencies that the core's unit tests need. The others are left out: they would have to agree
 /// with the oldest versions too.
@@ -85,10 +85,6 @@ impl Member {
             entry.table == "dev-dependencies" && FOR_TESTS.contains(&entry.dependency())
         });
         text
-    }
-
-    pub(super) fn has_features(&self) -> bool {
-        !features(&self.text).is_empty()
     }
 
     /// The oldest Rust that it promises to build with.
