@@ -95,6 +95,10 @@ impl<M: Manager> Manager for Keyed<M> {
         self.manager.severer(&mut held.resource)
     }
 
+    fn shares_sessions(&self) -> bool {
+        self.manager.shares_sessions()
+    }
+
     async fn close(&self, held: Self::Resource) -> Result<(), Self::Error> {
         let Held { resource, place } = held;
         let closed = self.manager.close(resource).await;

@@ -111,6 +111,10 @@ impl<DB: Dialect> Manager for Sql<DB> {
         Ok(())
     }
 
+    fn shares_sessions(&self) -> bool {
+        self.template.pooled
+    }
+
     async fn close(&self, mut session: Session<DB>) -> Result<(), Error> {
         let state = &session.state;
         if let Some(key) = self.template.sandbox.as_ref().filter(|_| !state.broken) {

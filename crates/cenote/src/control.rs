@@ -1,5 +1,6 @@
 //! Operations on the whole pool: look at it, resize it, suspend it, close it.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::annex::both;
@@ -242,6 +243,26 @@ impl<M: Manager + 'static> Pool<M> {
     /// Overdue jobs are done at once.
     pub fn resume_upkeep(&self) {
         self.order_all(|ledger, now, orders| ledger.unpause(now, orders));
+    }
+
+    /// Sets a text that becomes part of every timeout error, or takes it away. It is for a layer
+    /// that limits the pool from outside, and stands in place of the advice to raise `max_size` or
+    /// to call `resume`.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let pool = cenote::Pool::from_fn(async || Ok::<_, &str>(())).max_size(1).build()?;
+    /// let _held = pool.acquire().await?;
+    /// pool.set_note(Some("at night there is one resource".into()));
+    /// let error = pool.acquire().await.unwrap_err().to_string();
+    /// assert!(error.contains("; at night there is one resource"), "{error}");
+    /// # Ok(()) }
+    /// ```
+    pub fn set_note(&self, note: Option<Arc<str>>) {
+        for part in self.parts() {
+            part.shared.ledger().note.clone_from(&note);
+        }
     }
 
     /// Returns the circuit breaker of this pool, to be read or operated by hand.

@@ -214,6 +214,13 @@ pub trait Manager: Send + Sync {
         None
     }
 
+    /// Returns whether resources share the sessions of their server, as behind a proxy that lends
+    /// server connections by the transaction. Then the sessions of a pool cannot be told from those
+    /// of others, and a layer that counts them refuses the pool.
+    fn shares_sessions(&self) -> bool {
+        false
+    }
+
     /// The pool of this manager was built. For [`second_level::On`](crate::second_level::On).
     #[doc(hidden)]
     fn built(&self, pool: &Pool<Self>)

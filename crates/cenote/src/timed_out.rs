@@ -53,6 +53,7 @@ pub(crate) struct Report<E> {
     /// Those leases, if the event is yet to be raised.
     pub(crate) circle: Vec<Holder>,
     pub(crate) last_failure: Option<OpenError<E>>,
+    pub(crate) note: Option<Arc<str>>,
 }
 
 impl<E> TimedOut<E> {
@@ -91,6 +92,11 @@ impl<E> TimedOut<E> {
     pub fn last_open_error(&self) -> Option<&OpenError<E>> {
         self.seen.last_failure.as_ref()
     }
+
+    /// Returns what [`Pool::set_note`](crate::Pool::set_note) has set.
+    pub fn note(&self) -> Option<&str> {
+        self.seen.note.as_deref()
+    }
 }
 
 impl<E: fmt::Debug> fmt::Debug for TimedOut<E> {
@@ -102,6 +108,7 @@ impl<E: fmt::Debug> fmt::Debug for TimedOut<E> {
             .field("holders", &self.holders())
             .field("is_nested", &self.is_nested())
             .field("last_open_error", &self.last_open_error())
+            .field("note", &self.note())
             .field("status", self.status())
             .finish()
     }
@@ -116,6 +123,9 @@ impl<E> fmt::Display for TimedOut<E> {
         let status = self.status();
         let seen = Seen { status, holders };
         write!(f, "pool `{pool}`: no resource within {waited:.1?}: {seen}")?;
+        if let Some(note) = self.note() {
+            write!(f, "; {note}")?;
+        }
         if self.is_nested() {
             return f.write_str(
                 "; nested acquire: every lease was taken by a task that now waits for this pool: \
@@ -129,6 +139,8 @@ impl<E> fmt::Display for TimedOut<E> {
             Phase::Queued if holders.iter().any(|group| !group.claimed) => {
                 "; a caller does not poll its acquire: poll it, or drop it"
             }
+            // The note says what limits the pool.
+            Phase::Queued | Phase::Suspended if self.note().is_some() => "",
             Phase::Queued => "; shorten leases or raise `max_size`",
             Phase::Opening => "; opening is slow: see `open_timeout` and `max_opening`",
             Phase::Checking => "; checks are slow: see `check_timeout`",

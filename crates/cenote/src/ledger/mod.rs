@@ -74,7 +74,6 @@ use growth::{Failing, Pace};
 pub(crate) use mailbox::{BoxedError, Mail, MailboxRef};
 pub(crate) use orders::{Many, Orders, Rest};
 pub(crate) use owed::{Job, Work};
-use report::Counts;
 pub(crate) use request::{Answer, Ask, Begun};
 pub(crate) use shelf::Recall;
 pub(crate) use slot::{Asker, Label, LabelParts, SlotNo};
@@ -91,6 +90,7 @@ use crate::breaker::BreakerState;
 use crate::config::Limits;
 use crate::error::OpenError;
 use crate::rt::sync::AtomicU64;
+use crate::status::Status;
 use crate::time::Moment;
 
 /// After this long a resource on its way counts as held up: another is opened beside it if there is
@@ -183,7 +183,11 @@ pub(crate) struct Ledger<R: Resource> {
     watchers: Watchers,
     /// The circle that was found last.
     circle: Option<circle::Found>,
-    counts: Counts,
+    /// The counters since the pool was built, without those that every hand-over writes. The other
+    /// fields are not used.
+    counts: Status,
+    /// What the report of a timeout says beside the state of the pool.
+    pub(crate) note: Option<Arc<str>>,
     built_at: Moment,
     rng: Rng,
 }
@@ -244,7 +248,8 @@ impl<R: Resource> Ledger<R> {
             wakes_at: None,
             watchers: Watchers::default(),
             circle: None,
-            counts: Counts::default(),
+            counts: Status::default(),
+            note: None,
             built_at: now,
             rng: Rng::with_seed(seed),
         }

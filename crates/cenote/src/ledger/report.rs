@@ -12,31 +12,12 @@ use crate::breaker::BreakerState;
 use crate::error::{AcquireError, OpenError, Unavailable};
 use crate::rt::Owner;
 use crate::rt::sync::Ordering;
-use crate::status::{
-    Closes, Health, Holder, HolderGroup, HolderId, RefusalReason, Refusals, Status, Used,
-};
+use crate::status::{Health, Holder, HolderGroup, HolderId, RefusalReason, Status, Used};
 use crate::time::Moment;
 use crate::timed_out::{Phase, Report};
 
-/// The counters since the pool was built. Those that every hand-over writes are in the ledger,
-/// near its lock.
-#[derive(Debug, Default)]
-pub(super) struct Counts {
-    pub(super) discarded: u64,
-    pub(super) detached: u64,
-    pub(super) opened: u64,
-    pub(super) open_failed: u64,
-    pub(super) timed_out: u64,
-    pub(super) cancelled: u64,
-    pub(super) leaked: u64,
-    pub(super) closes: Closes,
-    pub(super) close_failed: u64,
-    pub(super) refusals: Refusals,
-}
-
 impl<R: Resource> Ledger<R> {
     pub(crate) fn status(&self, now: Moment) -> Status {
-        let counts = &self.counts;
         let unclaimed = self.slots.iter().filter(|slot| slot.is_unclaimed()).count();
         let first = self.waiters.first();
         let (idle, opening) = (self.count(State::Idle), self.count(State::Opening));
@@ -59,16 +40,7 @@ impl<R: Resource> Ledger<R> {
             wait_time: Duration::from_nanos(self.wait_time),
             released: self.released(),
             held_time: Duration::from_nanos(self.held_time),
-            discarded: counts.discarded,
-            detached: counts.detached,
-            opened: counts.opened,
-            open_failed: counts.open_failed,
-            timed_out: counts.timed_out,
-            cancelled: counts.cancelled,
-            leaked: counts.leaked,
-            closes: counts.closes.clone(),
-            close_failed: counts.close_failed,
-            refusals: counts.refusals.clone(),
+            ..self.counts.clone()
         }
     }
 
@@ -183,6 +155,7 @@ impl<R: Resource> Ledger<R> {
             circle_told,
             circle,
             last_failure: self.last_failure(),
+            note: self.note.clone(),
         })
     }
 
