@@ -11,7 +11,7 @@ pub use encoding::DecodeError;
 
 /// Names a member: a process, or a pool in it. It is drawn at random when the member is made, and
 /// it is the tag of the member's sessions at the server.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct MemberId(pub u64);
 
 impl fmt::Display for MemberId {

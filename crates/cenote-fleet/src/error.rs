@@ -7,7 +7,8 @@ use crate::cell::DecodeError;
 use crate::engine::EngineError;
 use crate::shell::RoundError;
 
-/// Why a pool could not join a fleet. The pool is left suspended, except after `Setting`.
+/// Why a pool could not join a fleet. The pool is left suspended, except after `Setting` and
+/// `SharedSessions`.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum JoinError {
@@ -20,6 +21,8 @@ pub enum JoinError {
         /// What is allowed.
         allowed: String,
     },
+    /// The pool is behind a transaction pooler, and the engine is its server.
+    SharedSessions,
     /// The engine failed or did not answer. Try again.
     Engine(EngineError),
     /// The cell cannot be read by this program.
@@ -51,6 +54,10 @@ impl fmt::Display for JoinError {
                 value,
                 allowed,
             } => write!(f, "`{field}` is {value}, and must be {allowed}"),
+            Self::SharedSessions => f.write_str(
+                "the pool is behind a transaction pooler, where its sessions cannot be counted: \
+                 keep the fleet in Redis or NATS, or use the limit of the pooler itself",
+            ),
             Self::Engine(_) => f.write_str("the engine of the fleet failed"),
             Self::Cell(error) => error.fmt(f),
         }
@@ -61,7 +68,7 @@ impl Error for JoinError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match self {
             Self::Engine(error) => Some(&**error),
-            Self::Setting { .. } | Self::Cell(_) => None,
+            Self::Setting { .. } | Self::SharedSessions | Self::Cell(_) => None,
         }
     }
 }

@@ -39,10 +39,9 @@ use crate::step::Terms;
 /// ```
 #[derive(Debug)]
 pub struct Fleet {
-    id: MemberId,
     /// The member stays until this is dropped.
     _stay: oneshot::Sender<()>,
-    status: watch::Receiver<FleetStatus>,
+    watch: FleetWatch,
 }
 
 impl Fleet {
@@ -53,22 +52,27 @@ impl Fleet {
 
     /// Returns the name of this member.
     pub fn id(&self) -> MemberId {
-        self.id
+        self.watch.id
     }
 
     /// Returns what this member knew after its last round.
     pub fn status(&self) -> FleetStatus {
-        self.status.borrow().clone()
+        self.watch.status()
     }
 
     /// Waits until the status has changed since the last call, and returns it. Returns `None` when
-    /// the member has left because its pool was closed.
+    /// the member has left because its pool was closed. [`FleetStatus::changes_since`] tells what
+    /// has changed.
     ///
     /// # Cancel safety
     /// Dropping the future loses no change.
     pub async fn changed(&mut self) -> Option<FleetStatus> {
-        self.status.changed().await.ok()?;
-        Some(self.status.borrow_and_update().clone())
+        self.watch.changed().await
+    }
+
+    /// Returns a handle for a page or an exporter. It does not keep the member in the fleet.
+    pub fn watch(&self) -> FleetWatch {
+        self.watch.clone()
     }
 
     /// Leaves the fleet, and waits until all connections of the pool are closed and the others know
@@ -77,11 +81,63 @@ impl Fleet {
     /// # Cancel safety
     /// Dropping the future only stops the waiting.
     pub async fn leave(self) {
-        let Self {
-            _stay, mut status, ..
-        } = self;
+        let Self { _stay, mut watch } = self;
         drop(_stay);
-        while status.changed().await.is_ok() {}
+        while watch.changed().await.is_some() {}
+    }
+}
+
+/// A handle to look at a member from elsewhere, made by [`Fleet::watch`].
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use cenote_fleet::{Fleet, Memory};
+///
+/// let pool = cenote::Pool::from_fn(async || Ok::<_, &str>(())).name("orders").build()?;
+/// let fleet = Fleet::on(Memory::new()).capacity(80).join(&pool).await?;
+/// let watch = fleet.watch();
+///
+/// assert_eq!((watch.pool(), watch.status().capacity), ("orders", 80));
+/// fleet.leave().await;
+/// assert!(watch.has_left());
+/// # Ok(()) }
+/// ```
+#[derive(Clone, Debug)]
+pub struct FleetWatch {
+    id: MemberId,
+    pool: Arc<str>,
+    status: watch::Receiver<FleetStatus>,
+}
+
+impl FleetWatch {
+    /// Returns the name of the member.
+    pub fn id(&self) -> MemberId {
+        self.id
+    }
+
+    /// Returns the name of its pool.
+    pub fn pool(&self) -> &str {
+        &self.pool
+    }
+
+    /// Returns what the member knew after its last round.
+    pub fn status(&self) -> FleetStatus {
+        self.status.borrow().clone()
+    }
+
+    /// Does what [`Fleet::changed`] does. Returns `None` when the member has left.
+    ///
+    /// # Cancel safety
+    /// Dropping the future loses no change.
+    pub async fn changed(&mut self) -> Option<FleetStatus> {
+        self.status.changed().await.ok()?;
+        Some(self.status.borrow_and_update().clone())
+    }
+
+    /// Returns whether the member has left.
+    pub fn has_left(&self) -> bool {
+        self.status.has_changed().is_err()
     }
 }
 
@@ -151,46 +207,61 @@ impl<E: Engine> Joining<E> {
     /// If the future is dropped, the pool is left suspended. The others may see a silent member,
     /// and bury it.
     pub async fn join<M: Manager + 'static>(self, pool: &Pool<M>) -> Result<Fleet, JoinError> {
+        if self.engine.sessions() > 0 && pool.manager().shares_sessions() {
+            return Err(JoinError::SharedSessions);
+        }
         let beside = governed::annex_size(pool).saturating_add(self.engine.sessions());
         let terms = self.settings.terms(governed::least(pool), beside)?;
-        self.enter(terms, Arc::new(governed::Reins::new(pool)))
-            .await
+        let reins = Arc::new(governed::Reins::new(pool));
+        self.enter(terms, reins, pool.name().into()).await
     }
 
-    async fn enter(self, terms: Terms, pool: Arc<dyn Governed>) -> Result<Fleet, JoinError> {
-        let (sender, status) = watch::channel(FleetStatus::default());
+    async fn enter(
+        self,
+        terms: Terms,
+        pool: Arc<dyn Governed>,
+        name: Arc<str>,
+    ) -> Result<Fleet, JoinError> {
+        let (sender, status) = watch::channel(FleetStatus::new(self.id));
         let (stay, is_dropped) = oneshot::channel();
         let member = Member::new(self.id, terms);
-        let reins = Reins::new(member, pool, self.settings.ttl, sender);
+        let reins = Reins::new(member, Arc::clone(&pool), self.settings.ttl, sender.clone());
         let mut shell = Shell::new(self.engine, reins);
         shell.round(true).await.map_err(JoinError::of_round)?;
-        tokio::spawn(shell.run(is_dropped));
-        Ok(Fleet {
+        let watch = FleetWatch {
             id: self.id,
-            _stay: stay,
+            pool: name,
             status,
-        })
+        };
+        let seen = watch.clone();
+        tokio::spawn(async move {
+            tokio::select! {
+                () = shell.run(is_dropped) => {}
+                () = keep_note(&*pool, seen) => {}
+            }
+            pool.note(None);
+            // A member that leaves waits for this, so that the note of its next fleet stays.
+            drop(sender);
+        });
+        Ok(Fleet { _stay: stay, watch })
+    }
+}
+
+/// Tells the callers of the pool how the fleet stands, in their timeout errors.
+async fn keep_note(pool: &dyn Governed, mut watch: FleetWatch) {
+    let mut told = String::new();
+    while let Some(status) = watch.changed().await {
+        let text = status.to_string();
+        if text != told {
+            pool.note(Some(&text));
+            told = text;
+        }
     }
 }
 
 impl fmt::Display for Fleet {
     /// Who has how much, the largest first: a line for a log or for the error of a caller.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut status = self.status();
-        let FleetStatus {
-            granted,
-            capacity,
-            share,
-            ..
-        } = status;
-        write!(f, "fleet: {granted} of {capacity} out; here up to {share}")?;
-        status
-            .members
-            .sort_by_key(|member| std::cmp::Reverse(member.has));
-        for (nth, member) in status.members.iter().take(3).enumerate() {
-            let before = if nth == 0 { "; most: " } else { ", " };
-            write!(f, "{before}{} {}", member.id, member.has)?;
-        }
-        Ok(())
+        self.status().fmt(f)
     }
 }

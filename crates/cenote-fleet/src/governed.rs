@@ -12,6 +12,8 @@ pub(crate) trait Governed: Send + Sync {
     fn cap(&self, max_size: u32);
     fn load(&self) -> Load;
     fn invalidate(&self);
+    /// Sets what the timeout errors of the pool say of the fleet.
+    fn note(&self, text: Option<&str>);
     /// The pool was closed. It opens nothing any more.
     fn is_closed(&self) -> bool;
 }
@@ -87,6 +89,10 @@ impl<M: Manager + 'static> Governed for Reins<M> {
 
     fn invalidate(&self) {
         self.pool.invalidate();
+    }
+
+    fn note(&self, text: Option<&str>) {
+        self.pool.set_note(text.map(Into::into));
     }
 
     fn is_closed(&self) -> bool {

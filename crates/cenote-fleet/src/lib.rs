@@ -2,6 +2,7 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod cell;
+mod change;
 mod clock;
 pub mod engine;
 mod error;
@@ -17,8 +18,9 @@ mod shell;
 mod status;
 mod step;
 
+pub use change::Change;
 pub use error::JoinError;
-pub use fleet::{Fleet, Joining};
+pub use fleet::{Fleet, FleetWatch, Joining};
 pub use memory::Memory;
 #[cfg(feature = "postgres")]
 pub use postgres::{GroupError, Postgres, TABLE};

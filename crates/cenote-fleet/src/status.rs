@@ -1,5 +1,8 @@
 //! The state of a fleet, seen by one member.
 
+use std::cmp::Reverse;
+use std::fmt;
+
 use crate::cell::{Cell, MemberId, Record};
 use crate::step::Step;
 
@@ -15,13 +18,15 @@ use crate::step::Step;
 ///
 /// let status = fleet.status();
 /// assert_eq!((status.capacity, status.granted, status.share), (10, 3, 3));
-/// assert_eq!((status.members[0].id, status.members[0].has), (fleet.id(), 3));
+/// assert_eq!(status.mine().map(|mine| (mine.has, mine.floor)), Some((3, 3)));
 /// assert!(status.learned && !status.disputed && status.last_error.is_none());
 /// # Ok(()) }
 /// ```
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct FleetStatus {
+    /// The name of this member.
+    pub id: MemberId,
     /// The capacity of the group.
     pub capacity: u32,
     /// The sessions that all members may have, together.
@@ -60,11 +65,32 @@ pub struct MemberStatus {
     pub has: u32,
     /// The sessions that it has use for.
     pub wants: u32,
+    /// The sessions that come before the demand of all members.
+    pub floor: u32,
+    /// Its part of what is left beyond the floors.
+    pub weight: u32,
     /// It is silent, and its sessions are being ended.
     pub fenced: bool,
 }
 
 impl FleetStatus {
+    pub(crate) fn new(id: MemberId) -> Self {
+        Self {
+            id,
+            ..Self::default()
+        }
+    }
+
+    /// Returns the record of this member, unless it was buried.
+    pub fn mine(&self) -> Option<&MemberStatus> {
+        self.members.iter().find(|member| member.id == self.id)
+    }
+
+    /// Returns whether the last round reached the engine and ended well.
+    pub fn is_reached(&self) -> bool {
+        self.last_error.is_none()
+    }
+
     /// A round has ended. `cell` is the value that the engine has now.
     pub(crate) fn round_ended(&mut self, cell: &Cell) {
         let capacities = || cell.members.values().map(|record| record.capacity);
@@ -93,12 +119,52 @@ impl FleetStatus {
     }
 }
 
+/// What a program that is no member can say of a fleet: its capacity, and its members.
+impl From<&Cell> for FleetStatus {
+    fn from(cell: &Cell) -> Self {
+        let mut status = Self::default();
+        status.round_ended(cell);
+        status
+    }
+}
+
+/// How many members the one-line text names.
+const MEMBERS_SHOWN: usize = 3;
+
+impl fmt::Display for FleetStatus {
+    /// One line: how much is out, what this member has, and which others have most.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (granted, capacity, share) = (self.granted, self.capacity, self.share);
+        let here = self.mine().map_or(0, |mine| mine.has);
+        write!(
+            f,
+            "fleet: {granted} of {capacity} out; here {here} (share {share})"
+        )?;
+        let others = self.members.iter().filter(|member| member.id != self.id);
+        let mut others: Vec<_> = others.collect();
+        others.sort_by_key(|member| Reverse(member.has));
+        for (nth, member) in others.iter().take(MEMBERS_SHOWN).enumerate() {
+            let before = if nth == 0 { "; most: " } else { ", " };
+            write!(f, "{before}{} {}", member.id, member.has)?;
+        }
+        if !self.learned {
+            f.write_str("; the cell was lost and is being learned")?;
+        }
+        match &self.last_error {
+            Some(error) => write!(f, "; {error}"),
+            None => Ok(()),
+        }
+    }
+}
+
 impl MemberStatus {
     fn of((id, record): (&MemberId, &Record)) -> Self {
         Self {
             id: *id,
             has: record.has,
             wants: record.wants,
+            floor: record.floor,
+            weight: record.weight,
             fenced: record.fenced,
         }
     }

@@ -8,6 +8,7 @@ mod joining;
 mod postgres;
 mod real_pools;
 mod rig;
+mod seen;
 mod sharing;
 mod sim;
 mod simulation;

@@ -35,6 +35,24 @@ async fn shares_move_and_the_server_never_has_more_sessions_than_the_capacity() 
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_timeout_says_how_the_fleet_stands() {
+    let server = cenote_servers::postgres::start().unwrap();
+    let (busy, calm) = (
+        Seat::join(server.url(), CAPACITY).await,
+        Seat::join(server.url(), CAPACITY).await,
+    );
+    let _leases = busy.hold(7).await;
+    until("all is out", || busy.fleet.status().granted == CAPACITY).await;
+
+    let error = busy.pool.acquire_within(Duration::from_millis(100)).await;
+
+    let text = error.unwrap_err().to_string();
+    let id = calm.fleet.id();
+    let note = format!("; fleet: 12 of 12 out; here 9 (share 7); most: {id} 3");
+    assert!(text.contains(&note), "{text}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_control_connection_that_is_killed_is_opened_again() {
     let server = cenote_servers::postgres::start().unwrap();
     let seat = Seat::join(server.url(), CAPACITY).await;

@@ -143,7 +143,7 @@ pub(crate) fn give_back(callers: Vec<JoinHandle<Lease<Sessions>>>) {
 }
 
 /// Waits on the paused clock.
-pub(crate) async fn eventually(what: impl Fn() -> String, holds: impl Fn() -> bool) {
+pub(crate) async fn eventually(what: impl Fn() -> String, mut holds: impl FnMut() -> bool) {
     let reached = timeout(LIMIT, async {
         while !holds() {
             sleep(Duration::from_millis(10)).await;
