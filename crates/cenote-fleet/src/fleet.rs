@@ -107,6 +107,7 @@ impl Fleet {
 pub struct FleetWatch {
     id: MemberId,
     pool: Arc<str>,
+    pool_number: u64,
     status: watch::Receiver<FleetStatus>,
 }
 
@@ -119,6 +120,11 @@ impl FleetWatch {
     /// Returns the name of its pool.
     pub fn pool(&self) -> &str {
         &self.pool
+    }
+
+    /// Returns the [number](Pool::number) of its pool.
+    pub fn pool_number(&self) -> u64 {
+        self.pool_number
     }
 
     /// Returns what the member knew after its last round.
@@ -213,14 +219,15 @@ impl<E: Engine> Joining<E> {
         let beside = governed::annex_size(pool).saturating_add(self.engine.sessions());
         let terms = self.settings.terms(governed::least(pool), beside)?;
         let reins = Arc::new(governed::Reins::new(pool));
-        self.enter(terms, reins, pool.name().into()).await
+        let named = (pool.name().into(), pool.number());
+        self.enter(terms, reins, named).await
     }
 
     async fn enter(
         self,
         terms: Terms,
         pool: Arc<dyn Governed>,
-        name: Arc<str>,
+        (name, pool_number): (Arc<str>, u64),
     ) -> Result<Fleet, JoinError> {
         let (sender, status) = watch::channel(FleetStatus::new(self.id));
         let (stay, is_dropped) = oneshot::channel();
@@ -231,6 +238,7 @@ impl<E: Engine> Joining<E> {
         let watch = FleetWatch {
             id: self.id,
             pool: name,
+            pool_number,
             status,
         };
         let seen = watch.clone();

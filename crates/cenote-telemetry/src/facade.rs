@@ -8,7 +8,7 @@ use metrics::{describe_counter, describe_gauge, describe_histogram};
 
 use crate::watch::figures::{Figure, Kind, Number, POOL, Read, Snapshot, Time};
 use crate::watch::recorder::{Distribution, Recorder};
-use crate::watch::table::FIGURES;
+use crate::watch::table::figures;
 use crate::watch::{Pools, Watch};
 
 /// Exports pools through the facade of the crate `metrics`. The program brings the recorder, and
@@ -55,10 +55,10 @@ impl Facade {
         for time in Time::ALL {
             describe_histogram!(time.name(), Unit::Seconds, time.help());
         }
-        for figure in FIGURES {
+        for figure in figures() {
             let unit = match figure.read {
                 Read::Time(_) => Unit::Seconds,
-                Read::Count(_) | Read::By(..) => Unit::Count,
+                Read::Count(_) | Read::Fleet(_) | Read::By(..) => Unit::Count,
             };
             if is_counter(figure) {
                 describe_counter!(figure.name, unit, figure.help);
@@ -117,7 +117,7 @@ impl Step {
 /// Adds the steps for one pool, and returns its counters.
 fn steps_of(pool: &Snapshot, before: &[u64], steps: &mut Vec<Step>) -> Vec<u64> {
     let mut counts = Vec::with_capacity(before.len());
-    for figure in FIGURES {
+    for figure in figures() {
         figure.tell(pool, |attribute, number| {
             let mut labels = vec![of_pool(&pool.label)];
             labels.extend(attribute.map(|(attribute, value)| Label::new(attribute.name, value)));

@@ -10,7 +10,7 @@ use opentelemetry::metrics::{AsyncInstrument, Histogram, Meter};
 use crate::shelf::Shelf;
 use crate::watch::figures::{BOUNDS, Figure, Kind, Number, POOL, Read, Snapshot, Time};
 use crate::watch::recorder::Distribution;
-use crate::watch::table::FIGURES;
+use crate::watch::table::figures;
 use crate::watch::{Pools, Watch};
 
 /// Exports pools through a meter of OpenTelemetry. The program brings the SDK.
@@ -64,7 +64,7 @@ impl Otel {
             watch: Watch::new(pools, make),
             shelf: Shelf::new(),
         });
-        for (number, figure) in FIGURES.iter().enumerate() {
+        for (number, figure) in figures().enumerate() {
             observe(meter, figure, number, &exported);
         }
         Self(exported)

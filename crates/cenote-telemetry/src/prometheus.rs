@@ -6,9 +6,9 @@ use std::sync::Arc;
 use crate::buckets::Buckets;
 use crate::watch::Pools;
 use crate::watch::Watch;
-use crate::watch::figures::{BOUNDS, Figure, Kind, Snapshot, Time};
+use crate::watch::figures::{BOUNDS, Figure, Kind, Read, Snapshot, Time};
 use crate::watch::recorder::Recorder;
-use crate::watch::table::FIGURES;
+use crate::watch::table::figures;
 
 /// Renders pools as Prometheus text, without a server. With the feature `axum`,
 /// [`routes`](Prometheus::routes) serves it.
@@ -80,7 +80,9 @@ impl Default for Prometheus {
 type Seen = [(Snapshot, Arc<Recorder<Buckets>>)];
 
 fn write_all(text: &mut String, pools: &Seen) -> fmt::Result {
-    for figure in FIGURES {
+    let has_fleets = pools.iter().any(|(pool, _)| pool.fleet.is_some());
+    let all = figures().filter(|figure| has_fleets || !matches!(figure.read, Read::Fleet(_)));
+    for figure in all {
         let kind = match figure.kind {
             Kind::Counter => "counter",
             Kind::UpDown | Kind::Gauge => "gauge",

@@ -77,6 +77,21 @@ pub(crate) struct Snapshot {
     pub(crate) status: Status,
     pub(crate) health: Health,
     pub(crate) min_idle: usize,
+    /// Present if the pool is in a fleet that the exporter was given.
+    pub(crate) fleet: Option<Fleet>,
+}
+
+/// The fleet of a pool, as its member sees it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Fleet {
+    pub(crate) capacity: u32,
+    pub(crate) granted: u32,
+    pub(crate) share: u32,
+    pub(crate) wants: u32,
+    pub(crate) members: usize,
+    pub(crate) is_reached: bool,
+    pub(crate) failures: u64,
+    pub(crate) lapses: u64,
 }
 
 /// One number, or one for each value of an attribute.
@@ -100,6 +115,11 @@ impl Figure {
         match &self.read {
             Read::Count(read) => tell(None, Number::Count(read(pool))),
             Read::Time(read) => tell(None, Number::Time(read(pool))),
+            Read::Fleet(read) => {
+                if let Some(fleet) = &pool.fleet {
+                    tell(None, Number::Count(read(fleet)));
+                }
+            }
             Read::By(attribute, read) => {
                 for (value, count) in read(pool) {
                     tell(Some((attribute, value)), Number::Count(count));
@@ -122,6 +142,8 @@ pub(crate) enum Kind {
 pub(crate) enum Read {
     Count(fn(&Snapshot) -> u64),
     Time(fn(&Snapshot) -> Duration),
+    /// A number that only pools in a fleet have.
+    Fleet(fn(&Fleet) -> u64),
     /// A number for each value of the attribute.
     By(Attribute, fn(&Snapshot) -> Vec<(&'static str, u64)>),
 }

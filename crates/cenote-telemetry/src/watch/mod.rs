@@ -5,6 +5,8 @@
     allow(dead_code, reason = "each exporter has names and units of its own")
 )]
 pub(crate) mod figures;
+#[cfg(feature = "fleet")]
+mod fleets;
 mod pools;
 pub(crate) mod recorder;
 pub(crate) mod table;
@@ -15,7 +17,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use cenote::event::Observer;
 use cenote::registry::AnyPool;
 
-use self::figures::{Snapshot, Time};
+use self::figures::{Fleet, Snapshot, Time};
 pub use self::pools::Pools;
 use self::recorder::{Distribution, Recorder};
 
@@ -80,7 +82,11 @@ impl<D: Distribution> Watch<D> {
     /// Returns the state of each pool, by one `status()` per pool.
     pub(crate) fn snapshots(&self) -> Vec<(Snapshot, Arc<Recorder<D>>)> {
         let all = self.look();
-        all.iter().filter_map(|one| one.snapshot()).collect()
+        let snapshots = all.iter().filter_map(|one| {
+            let fleet = self.pools.fleet_of(one.pool.number());
+            one.snapshot(fleet)
+        });
+        snapshots.collect()
     }
 
     fn start(&self, pool: AnyPool, label: Arc<str>) -> Watched<D> {
@@ -115,12 +121,13 @@ impl<D: Distribution> fmt::Debug for Watch<D> {
 }
 
 impl<D: Distribution> Watched<D> {
-    fn snapshot(&self) -> Option<(Snapshot, Arc<Recorder<D>>)> {
+    fn snapshot(&self, fleet: Option<Fleet>) -> Option<(Snapshot, Arc<Recorder<D>>)> {
         let snapshot = Snapshot {
             label: Arc::clone(&self.label),
             status: self.pool.status()?,
             health: self.pool.health()?,
             min_idle: self.min_idle,
+            fleet,
         };
         Some((snapshot, Arc::clone(&self.recorder)))
     }

@@ -6,7 +6,16 @@ use crate::watch::figures::Kind::{Counter, Gauge, UpDown};
 use crate::watch::figures::Read::{self, By, Count, Time};
 use crate::watch::figures::{Attribute, Figure, Kind, Snapshot};
 
-pub(crate) const FIGURES: &[Figure] = &[
+/// Returns all figures.
+pub(crate) fn figures() -> impl Iterator<Item = &'static Figure> {
+    #[cfg(feature = "fleet")]
+    let fleets = crate::watch::fleets::FIGURES;
+    #[cfg(not(feature = "fleet"))]
+    let fleets = &[];
+    FIGURES.iter().chain(fleets)
+}
+
+const FIGURES: &[Figure] = &[
     figure(
         [
             "db.client.connection.count",
@@ -191,7 +200,7 @@ const fn own(name: &'static str) -> Attribute {
     }
 }
 
-const fn figure(
+pub(crate) const fn figure(
     [name, prometheus, unit]: [&'static str; 3],
     help: &'static str,
     kind: Kind,

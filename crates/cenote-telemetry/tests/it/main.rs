@@ -4,6 +4,7 @@
 
 mod client;
 mod facade;
+mod fleet;
 mod observability;
 mod otel;
 mod prometheus;
