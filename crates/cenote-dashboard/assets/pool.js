@@ -4,6 +4,7 @@ import { announce, card, el, setAttribute, setProse, setText, show, sync, verdic
 import { count, duration, rate } from "./format.js";
 import { Actions } from "./actions.js";
 import { Chart, Past } from "./chart.js";
+import { Fleet } from "./fleet.js";
 import { Slots } from "./slots.js";
 import { Counts, Events, Holders, Settings, Sites, Waiters } from "./tables.js";
 
@@ -41,6 +42,7 @@ export class Pool {
     this.advice = card("Advice", "advice", this.adviceList).node;
     this.slots = new Slots();
     this.charts = this.makeCharts();
+    this.fleet = new Fleet();
     this.holders = new Holders();
     this.waiters = new Waiters();
     this.sites = new Sites();
@@ -55,6 +57,7 @@ export class Pool {
       this.advice,
       this.slots.node,
       ...this.charts.map(({ node }) => node),
+      ...this.fleet.nodes,
       this.holders.node,
       this.waiters.node,
       this.sites.node,
@@ -113,6 +116,7 @@ export class Pool {
     const changed = before && before.verdict !== health.verdict;
     if (changed && !health.ready) announce(`${name} is ${health.text}`);
     this.events.take(data.events, all);
+    this.fleet.take(data.fleet);
     if (data.config) this.config = data.config;
     this.data = data;
   }
@@ -139,6 +143,7 @@ export class Pool {
     sync(this.adviceList, data.advice, (_, index) => index, line, say);
     this.slots.draw(data);
     for (const { chart } of this.charts) chart.draw(this.past, data.time_ms);
+    this.fleet.draw(data.time_ms);
     this.holders.draw(data);
     this.waiters.draw(data);
     this.sites.draw(data);

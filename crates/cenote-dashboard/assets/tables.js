@@ -29,12 +29,12 @@ function site(short = false) {
 }
 
 /** The cells of a row, by their classes. */
-function row(...kinds) {
+export function row(...kinds) {
   return kinds.map((kind) => el("td", { class: kind }));
 }
 
 /** A card with a table, and a sentence for the case that it is empty. */
-function list(title, classes, columns, empty, kind = "") {
+export function list(title, classes, columns, empty, kind = "") {
   const { node: grid, body } = table(title, columns, kind);
   const none = el("p", { class: "empty" }, empty);
   const more = el("p", { class: "more", hidden: true });

@@ -13,7 +13,7 @@ macro_rules! files {
 }
 
 /// The name, the type and the text of each file.
-const FILES: [(&str, &str, &str); 17] = files! {
+const FILES: [(&str, &str, &str); 18] = files! {
     HTML "live.html"
     SVG "icon.svg"
     CSS "theme.css"
@@ -31,6 +31,7 @@ const FILES: [(&str, &str, &str); 17] = files! {
     SCRIPT "tables.js"
     SCRIPT "chart.js"
     SCRIPT "actions.js"
+    SCRIPT "fleet.js"
 };
 
 /// Returns the type and the text of a file.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
+use cenote_fleet::{Fleet, FleetWatch};
 
 use crate::routes;
 use crate::sampler::Shared;
@@ -33,6 +34,7 @@ pub struct Dashboard {
     pub(crate) max_clients: usize,
     pub(crate) token: Option<Token>,
     pub(crate) hosts: Vec<String>,
+    pub(crate) fleets: Vec<FleetWatch>,
 }
 
 impl Default for Dashboard {
@@ -49,6 +51,7 @@ impl Dashboard {
             max_clients: 32,
             token: None,
             hosts: Vec::new(),
+            fleets: Vec::new(),
         }
     }
 
@@ -90,6 +93,26 @@ impl Dashboard {
     /// that let their own name lead to this server.
     pub fn host(mut self, host: impl Into<String>) -> Self {
         self.hosts.push(host.into());
+        self
+    }
+
+    /// Shows a fleet on the page of its pool: its members, their shares and wishes, and how the
+    /// budget was divided in the last minutes.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use cenote_dashboard::Dashboard;
+    /// use cenote_fleet::{Fleet, Memory};
+    ///
+    /// let pool = cenote::Pool::from_fn(async || Ok::<_, &str>(())).build()?;
+    /// let fleet = Fleet::on(Memory::new()).capacity(80).join(&pool).await?;
+    /// let routes: axum::Router = Dashboard::new().fleet(&fleet).routes();
+    /// # drop(routes);
+    /// # Ok(()) }
+    /// ```
+    pub fn fleet(mut self, fleet: &Fleet) -> Self {
+        self.fleets.push(fleet.watch());
         self
     }
 

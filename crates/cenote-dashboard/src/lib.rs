@@ -6,6 +6,7 @@ mod assets;
 mod clock;
 mod dashboard;
 mod events;
+mod fleet;
 mod guard;
 mod histogram;
 mod history;

@@ -18,9 +18,10 @@ use tokio::time::{Instant, timeout};
 
 use crate::clock::{now, unix_ms};
 use crate::dashboard::Dashboard;
+use crate::fleet::Panel;
 use crate::history::EVERY;
 use crate::stream::{Client, Frame, Topic, Topics};
-use crate::view::{Detail, Head, Overview};
+use crate::view::{Detail, FleetView, Head, Overview};
 use crate::watched::{Past, Watched};
 
 pub(crate) struct Shared {
@@ -28,6 +29,7 @@ pub(crate) struct Shared {
     /// Differs after a restart, so that a page knows that its numbers are of another process.
     instance: String,
     watched: Mutex<BTreeMap<u64, Arc<Watched>>>,
+    fleets: Vec<Panel>,
     /// `None` after the end.
     topics: Mutex<Option<Topics>>,
     clients: Arc<Semaphore>,
@@ -51,7 +53,9 @@ pub(crate) enum NoStream {
 impl Shared {
     pub(crate) fn new(settings: Dashboard) -> Arc<Self> {
         let clients = settings.max_clients.min(Semaphore::MAX_PERMITS);
+        let fleets = settings.fleets.iter().cloned();
         let shared = Arc::new(Self {
+            fleets: fleets.map(Panel::new).collect(),
             settings,
             instance: format!("{:016x}", RandomState::new().build_hasher().finish()),
             watched: Mutex::default(),
@@ -154,7 +158,14 @@ impl Shared {
     /// Returns all of a pool, or `None` if it is gone.
     pub(crate) fn detail(&self, number: u64, frame: u64) -> Option<Detail> {
         let watched = self.find(number)?;
-        watched.detail(self.head(frame), Past::All, None)
+        let mut detail = watched.detail(self.head(frame), Past::All, None)?;
+        detail.fleet = self.fleet_of(number, Past::All);
+        Some(detail)
+    }
+
+    fn fleet_of(&self, pool: u64, past: Past) -> Option<FleetView> {
+        let fleet = self.fleets.iter().find(|fleet| fleet.is_of(pool))?;
+        Some(fleet.view(past))
     }
 
     /// Returns a client of the list of all pools, or of one pool, with its first frame.
@@ -232,6 +243,7 @@ impl Shared {
         let sampled = pace.is_due().map(|passed| {
             let time_ms = unix_ms();
             watched.iter().for_each(|one| one.sample(time_ms, passed));
+            self.fleets.iter().for_each(|fleet| fleet.sample(time_ms));
         });
         let past = match sampled {
             Some(()) => Past::LastSample,
@@ -266,7 +278,8 @@ impl Shared {
         let now = watched.and_then(|watched| {
             // Read first, so that an event that comes meanwhile is sent twice and never missed.
             let seen = watched.seen()?;
-            let detail = watched.detail(self.head(number), past, topic.seen)?;
+            let mut detail = watched.detail(self.head(number), past, topic.seen)?;
+            detail.fleet = self.fleet_of(pool, past);
             Some((seen, detail))
         });
         match now {

@@ -132,9 +132,68 @@ pub(crate) struct Detail {
     /// In frames after the first one: those that are new or have changed.
     pub(crate) events: Vec<EventView>,
     pub(crate) advice: Vec<String>,
+    /// If the pool is in a fleet that the page was given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) fleet: Option<FleetView>,
     /// In responses, in the first frame, and in later frames if it has changed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) config: Option<Vec<SettingView>>,
+}
+
+/// A fleet, as the member in this process sees it.
+#[derive(Debug, Serialize)]
+pub(crate) struct FleetView {
+    /// The name of this member.
+    pub(crate) member: String,
+    pub(crate) capacity: u32,
+    /// The sessions that all members have been granted.
+    pub(crate) granted: u32,
+    /// The connections that this pool may have.
+    pub(crate) share: u32,
+    pub(crate) learned: bool,
+    pub(crate) disputed: bool,
+    /// Why the last round failed.
+    pub(crate) error: Option<String>,
+    pub(crate) members: Vec<MemberView>,
+    pub(crate) members_hidden: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) history: Option<FleetHistoryView>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) sample: Option<FleetSampleView>,
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct MemberView {
+    pub(crate) id: String,
+    /// Whether it is the member in this process.
+    pub(crate) here: bool,
+    pub(crate) has: u32,
+    pub(crate) wants: u32,
+    pub(crate) floor: u32,
+    pub(crate) weight: u32,
+    pub(crate) fenced: bool,
+}
+
+/// One moment of a fleet.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub(crate) struct FleetSampleView {
+    pub(crate) time_ms: u64,
+    pub(crate) capacity: u32,
+    pub(crate) granted: u32,
+    pub(crate) share: u32,
+    /// The sessions that this member has use for.
+    pub(crate) wants: u32,
+}
+
+/// The last minutes of a fleet, by columns.
+#[derive(Debug, Default, Serialize)]
+pub(crate) struct FleetHistoryView {
+    pub(crate) every_ms: u64,
+    pub(crate) time_ms: Vec<u64>,
+    pub(crate) capacity: Vec<u32>,
+    pub(crate) granted: Vec<u32>,
+    pub(crate) share: Vec<u32>,
+    pub(crate) wants: Vec<u32>,
 }
 
 /// Counts since the pool was built.

@@ -110,6 +110,7 @@ impl Watched {
             sites: self.sites(),
             events: self.events_since(seen.map_or(0, |seen| seen.events)),
             advice: self.advice(),
+            fleet: None,
             config: (!same_config).then(|| settings::rows(&config)),
         })
     }

@@ -80,7 +80,7 @@ fn role(node: &Value) -> &str {
     node["role"]["value"].as_str().unwrap_or_default()
 }
 
-async fn check(tab: &Tab, what: &str) {
+pub(crate) async fn check(tab: &Tab, what: &str) {
     let nodes = tree(tab).await;
     for node in nodes.iter().filter(|node| NAMED.contains(&role(node))) {
         let name = node["name"]["value"].as_str().unwrap_or_default();

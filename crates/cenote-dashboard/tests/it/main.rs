@@ -5,6 +5,7 @@
 mod accessibility;
 mod actions;
 mod browser;
+mod fleet;
 mod json;
 mod keyboard;
 mod life;
