@@ -32,6 +32,8 @@ pub(crate) enum Command {
     Doctor(DoctorArgs),
     /// Show the pools of a running service, by the address of its live page
     Top(TopArgs),
+    /// Show the members of a fleet, their shares and wishes, by the database that keeps it
+    Fleet(FleetArgs),
     /// Record the acquires of a running service to a file, by the address of its live page
     Record(RecordArgs),
     /// Play a recorded trace with other sizes, and show how long its callers would have waited
@@ -165,6 +167,24 @@ pub(crate) struct TopArgs {
     /// Print one table and end
     #[arg(long)]
     pub(crate) once: bool,
+    /// Print JSON and end
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct FleetArgs {
+    /// The URL of the database that keeps the fleet: `postgres://`. The program opens one
+    /// connection, reads, and does not join
+    pub(crate) url: String,
+    /// The name of the group
+    pub(crate) group: String,
+    /// Print one table and end
+    #[arg(long)]
+    pub(crate) once: bool,
+    /// Watch for so many seconds, then print what was seen and end
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = value_parser!(u64).range(0..=3600))]
+    pub(crate) seconds: u64,
     /// Print JSON and end
     #[arg(long)]
     pub(crate) json: bool,

@@ -7,6 +7,7 @@ mod config_file;
 mod demo;
 mod doctor;
 mod failure;
+mod fleet;
 mod out;
 mod record;
 mod replay;
@@ -62,6 +63,7 @@ async fn run(command: Command) -> Result<Verdict, Failure> {
         Command::Bench(args) => bench::run(&args).await,
         Command::Tune(args) => tune::run(&args).await,
         Command::Top(args) => top::run(&args).await,
+        Command::Fleet(args) => fleet::run(&args).await,
         Command::Record(args) => record::run(&args).await,
         Command::Replay(args) => replay::run(&args).await,
         Command::Doctor(args) => doctor::run(&args).await,

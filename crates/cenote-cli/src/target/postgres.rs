@@ -14,7 +14,14 @@ use crate::failure::{Failure, usage};
 
 /// Builds a pool, and opens a first connection.
 pub(crate) async fn open(url: &str, config: Config) -> Result<Pool, Failure> {
-    let builder = Pool::with_options(options(url)?).rustls(tls()?);
+    open_as(url, config, &our_name()).await
+}
+
+/// The same, with another name for the connections.
+pub(crate) async fn open_as(url: &str, config: Config, name: &str) -> Result<Pool, Failure> {
+    let mut options = options(url)?;
+    options.application_name(name);
+    let builder = Pool::with_options(options).rustls(tls()?);
     let pool = builder.config(config).cancel_on_server(false).build()?;
     contact(&Target::Postgres(url.to_owned()), &pool).await?;
     Ok(pool)

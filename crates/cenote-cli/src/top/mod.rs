@@ -3,7 +3,7 @@
 mod data;
 mod http;
 #[cfg(feature = "top")]
-mod screen;
+pub(crate) mod screen;
 
 use std::io::{self, IsTerminal};
 

@@ -19,7 +19,13 @@ use crate::out::short_time;
 const PACE: Duration = Duration::from_secs(1);
 
 /// The terminal, which is as it was before when this value is dropped.
-struct Screen(DefaultTerminal);
+pub(crate) struct Screen(pub(crate) DefaultTerminal);
+
+impl Screen {
+    pub(crate) fn open() -> std::io::Result<Self> {
+        Ok(Self(ratatui::try_init()?))
+    }
+}
 
 impl Drop for Screen {
     fn drop(&mut self) {
@@ -46,10 +52,10 @@ pub(super) async fn run(site: &Site, overview: Overview) -> Result<(), Failure> 
         trouble: None,
     };
     view.read_detail(site).await;
-    let mut screen = Screen(ratatui::try_init()?);
+    let mut screen = Screen::open()?;
     loop {
         screen.0.draw(|frame| view.draw(frame))?;
-        match spawn_blocking(next_key).await?? {
+        match spawn_blocking(|| next_key(PACE)).await?? {
             Some(Key::End) => return Ok(()),
             Some(Key::Up) => view.chosen = view.chosen.saturating_sub(1),
             Some(Key::Down) => view.chosen += 1,
@@ -61,7 +67,7 @@ pub(super) async fn run(site: &Site, overview: Overview) -> Result<(), Failure> 
     }
 }
 
-enum Key {
+pub(crate) enum Key {
     End,
     Up,
     Down,
@@ -69,8 +75,8 @@ enum Key {
 }
 
 /// Waits for a key until the numbers are to be read again.
-fn next_key() -> std::io::Result<Option<Key>> {
-    if !event::poll(PACE)? {
+pub(crate) fn next_key(limit: Duration) -> std::io::Result<Option<Key>> {
+    if !event::poll(limit)? {
         return Ok(None);
     }
     let Event::Key(key) = event::read()? else {
@@ -84,6 +90,16 @@ fn next_key() -> std::io::Result<Option<Key>> {
         KeyCode::Down | KeyCode::Char('j') => Key::Down,
         _ => Key::Other,
     }))
+}
+
+/// The last line of a view: what is wrong, or else which keys there are.
+pub(crate) fn last_line<'a>(trouble: Option<&'a str>, keys: &'a str) -> Line<'a> {
+    let colour = if trouble.is_some() {
+        Color::Red
+    } else {
+        Color::DarkGray
+    };
+    Line::styled(trouble.unwrap_or(keys), Style::new().fg(colour))
 }
 
 impl View {
@@ -115,13 +131,7 @@ impl View {
         frame.render_stateful_widget(self.table(), above, &mut chosen);
         frame.render_widget(self.holders(), below);
         let keys = "q: end   arrows: choose a pool";
-        let line = self.trouble.as_deref().unwrap_or(keys);
-        let colour = if self.trouble.is_some() {
-            Color::Red
-        } else {
-            Color::DarkGray
-        };
-        frame.render_widget(Line::styled(line, Style::new().fg(colour)), last);
+        frame.render_widget(last_line(self.trouble.as_deref(), keys), last);
     }
 
     fn table(&self) -> Table<'_> {

@@ -12,6 +12,7 @@ fn help_names_every_command_and_the_exit_codes() {
         "bench",
         "tune",
         "top",
+        "fleet",
         "doctor",
         "record",
         "replay",
@@ -35,7 +36,7 @@ fn the_readme_names_every_command() {
         .collect();
     names.retain(|name| *name != "help");
 
-    assert_eq!(names.len(), 9, "{help}");
+    assert_eq!(names.len(), 10, "{help}");
     for name in names {
         let shown = include_str!("../../README.md").contains(&format!("`cenote {name}"));
         assert!(shown, "the README does not show `{name}`");
@@ -83,4 +84,13 @@ fn a_pipe_gets_no_colours() {
     let output = cenote(&["config", "check", "no-such-file.toml"]);
 
     assert!(!output.stderr.contains(&0x1b));
+}
+
+#[test]
+fn a_fleet_is_not_kept_in_a_file() {
+    refused(
+        &["fleet", "shop.db", "orders"],
+        2,
+        &["no fleet can be read from `shop.db`", "`postgres://`"],
+    );
 }

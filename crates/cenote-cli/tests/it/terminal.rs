@@ -154,11 +154,25 @@ fn an_interrupt_gives_the_terminal_back() {
     the_view_ends_by("\x03");
 }
 
-/// Reads the screen of `top` until it shows the pool, presses a key, and looks at what is left.
+/// Looks at the screen of `top`, and at what is left after a key.
 #[cfg(feature = "top")]
 #[track_caller]
 fn the_view_ends_by(key: &str) {
     let demo = crate::top::Demo::start();
+
+    let shown = shown_until(&["top", &demo.url], "arrows: choose a pool", key);
+
+    assert!(shown[0].contains("cenote top http://"), "{shown:#?}");
+    let titles: Vec<&str> = shown[1].split_whitespace().collect();
+    assert_eq!(titles[..4], ["│pool", "health", "size", "in"], "{shown:#?}");
+    assert!(shown[2].contains("demo"), "{shown:#?}");
+}
+
+/// Reads the screen of a view until it shows a text, presses a key, and returns what was shown. The
+/// view must end well and give the terminal back.
+#[cfg(feature = "top")]
+#[track_caller]
+pub(crate) fn shown_until(args: &[&str], text: &str, key: &str) -> Vec<String> {
     let size = PtySize {
         rows: 24,
         cols: 140,
@@ -166,7 +180,7 @@ fn the_view_ends_by(key: &str) {
     };
     let pair = native_pty_system().openpty(size).unwrap();
     let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_cenote"));
-    command.args(["top", &demo.url]);
+    command.args(args);
     command.env("TERM", "xterm-256color");
     let mut program = pair.slave.spawn_command(command).unwrap();
     drop(pair.slave);
@@ -175,8 +189,9 @@ fn the_view_ends_by(key: &str) {
     let mut screen = Parser::new(24.try_into().unwrap(), 140.try_into().unwrap(), 0);
     let mut bytes = [0; 4096];
 
-    while !screen.screen().contents().contains("arrows: choose a pool") {
+    while !screen.screen().contents().contains(text) {
         let count = reader.read(&mut bytes).unwrap();
+        assert!(count > 0, "{}", screen.screen().contents());
         screen.process(&bytes[..count]);
     }
     let shown = lines(&screen);
@@ -186,12 +201,9 @@ fn the_view_ends_by(key: &str) {
     }
 
     assert!(program.wait().unwrap().success());
-    assert!(shown[0].contains("cenote top http://"), "{shown:#?}");
-    let titles: Vec<&str> = shown[1].split_whitespace().collect();
-    assert_eq!(titles[..4], ["│pool", "health", "size", "in"], "{shown:#?}");
-    assert!(shown[2].contains("demo"), "{shown:#?}");
     assert!(
         !screen.screen().alternate_screen(),
         "the terminal is as it was"
     );
+    shown
 }

@@ -6,6 +6,8 @@ mod admin;
 mod demo;
 #[cfg(feature = "full")]
 mod doors;
+#[cfg(feature = "postgres")]
+mod fleet;
 #[cfg(feature = "mysql")]
 mod mysql;
 #[cfg(feature = "postgres")]
