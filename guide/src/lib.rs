@@ -26,3 +26,6 @@ pub mod how_it_works {}
 
 #[doc = include_str!("../09-migration.md")]
 pub mod migration {}
+
+#[doc = include_str!("../10-fleets.md")]
+pub mod fleets {}
