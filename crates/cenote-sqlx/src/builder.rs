@@ -269,6 +269,8 @@ impl<DB: Dialect> Builder<DB> {
     /// itself (PgBouncer 1.21 with `max_prepared_statements`) needs only
     /// [`cancel_on_server(false)`](Builder::cancel_on_server).
     ///
+    /// The pool cannot join a fleet of `cenote-fleet` that counts the sessions of the server.
+    ///
     /// ```
     /// # #[cfg(feature = "postgres")] fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// use cenote_sqlx::Db;

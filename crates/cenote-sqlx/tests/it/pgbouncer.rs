@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use cenote_fleet::{Fleet, JoinError, Memory};
 use cenote_servers::{Server, pgbouncer};
 use cenote_sqlx::Db;
 use cenote_testkit::Proxy;
@@ -140,4 +141,29 @@ async fn behind_a_transaction_pooler_there_is_no_watchdog() {
 
     slow.unwrap();
     assert_eq!(proxy.counts().accepted, 1, "a look was made");
+}
+
+/// The server cannot tell whose sessions it has.
+#[tokio::test]
+async fn a_fleet_on_the_server_refuses_a_pool_behind_a_transaction_pooler() {
+    let (_bouncer, db) = bounced();
+    let server = world::server().parse().unwrap();
+    let joining = Fleet::postgres(&server, "bounced").unwrap();
+
+    let error = joining.join(db.pool()).await.unwrap_err();
+
+    assert!(matches!(error, JoinError::SharedSessions), "{error:?}");
+    let text = error.to_string();
+    assert!(
+        text.contains("Redis or NATS") && text.contains("limit of the pooler"),
+        "{text}"
+    );
+    assert!(!error.is_retryable() && !db.pool().is_suspended());
+    let fleet = Fleet::on(Memory::new()).join(db.pool()).await.unwrap();
+    let one: i32 = sqlx::query_scalar("SELECT $1")
+        .bind(1)
+        .fetch_one(&db)
+        .await
+        .unwrap();
+    assert_eq!((one, fleet.status().members.len()), (1, 1));
 }
