@@ -42,11 +42,9 @@ impl Pools {
 
     /// This pool only.
     pub fn of<M: Manager + 'static>(pool: &Pool<M>) -> Self {
-        let none = Self {
-            some: Some(Vec::new()),
-            ..Self::default()
-        };
-        none.and(pool)
+        let mut pools = Self::all();
+        pools.some = Some(Vec::new());
+        pools.and(pool)
     }
 
     /// And this pool.
