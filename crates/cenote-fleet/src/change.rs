@@ -57,7 +57,8 @@ impl FleetStatus {
     ///
     /// # let open = async || Ok::<_, &str>(());
     /// let engine = Memory::new();
-    /// let (orders, reports) = (cenote::Pool::from_fn(open).build()?, cenote::Pool::from_fn(open).build()?);
+    /// let orders = cenote::Pool::from_fn(open).build()?;
+    /// let reports = cenote::Pool::from_fn(open).build()?;
     /// let mut first = Fleet::on(engine.clone()).capacity(10).join(&orders).await?;
     /// let before = first.status();
     /// let second = Fleet::on(engine).capacity(10).join(&reports).await?;

@@ -79,8 +79,8 @@ impl Pools {
         self
     }
 
-    /// Returns the fleet of the pool with this number. The last one counts, because a pool may leave
-    /// and join another.
+    /// Returns the fleet of the pool with this number. The last one counts, because a pool may
+    /// leave and join another.
     #[cfg_attr(
         not(feature = "fleet"),
         expect(unused_variables, reason = "there are no fleets")
