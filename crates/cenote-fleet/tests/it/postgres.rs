@@ -51,7 +51,8 @@ async fn a_timeout_says_how_the_fleet_stands() {
     };
 
     let (text, id) = (error.to_string(), calm.fleet.id());
-    assert!(text.contains(" of 12 out; here "), "{text}");
+    let out = format!(" of {CAPACITY} out; here ");
+    assert!(text.contains(&out), "{text}");
     assert!(text.contains(&format!("; most: {id} 3")), "{text}");
 }
 
