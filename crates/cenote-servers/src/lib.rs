@@ -1,9 +1,9 @@
-//! Real servers for tests: PostgreSQL, MariaDB, Redis, RabbitMQ, PgBouncer and Prometheus, and a
-//! browser. It uses the standard library only, because `cargo xtask` is built on it.
+//! Real servers for tests: PostgreSQL, MariaDB, Redis, NATS, RabbitMQ, PgBouncer and Prometheus, and
+//! a browser. It uses the standard library only, because `cargo xtask` is built on it.
 //!
 //! `find` returns a server to test *against*. It takes the one that the environment names
-//! (`CENOTE_POSTGRES_URL`, `CENOTE_MYSQL_URL`, `CENOTE_REDIS_URL`, `CENOTE_RABBITMQ_URL`,
-//! `CENOTE_PGBOUNCER_URL`), else the one on the standard port of this machine if it needs no
+//! (`CENOTE_POSTGRES_URL`, `CENOTE_MYSQL_URL`, `CENOTE_REDIS_URL`, `CENOTE_NATS_URL`,
+//! `CENOTE_RABBITMQ_URL`, `CENOTE_PGBOUNCER_URL`), else the one on the standard port of this machine if it needs no
 //! password, else a private one. RabbitMQ always needs one, and has `guest`. `start` returns a
 //! private server that a test may restart, kill or starve. It has a free loopback port and a
 //! temporary folder for its data, and as root it runs as the server's own user. As root on Debian a
@@ -37,6 +37,7 @@ mod certificate;
 pub mod chromium;
 mod home;
 pub mod mariadb;
+pub mod nats;
 pub mod pgbouncer;
 pub mod postgres;
 mod process;

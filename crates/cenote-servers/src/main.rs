@@ -4,11 +4,11 @@
 use std::io;
 use std::process::ExitCode;
 
-use cenote_servers::{Server, find_all, mariadb, pgbouncer, postgres, rabbitmq, redis};
+use cenote_servers::{Server, find_all, mariadb, nats, pgbouncer, postgres, rabbitmq, redis};
 
 const USAGE: &str = "\
 usage: cenote-servers find                    prints the servers that the tests use
-       cenote-servers postgres | mariadb | redis | rabbitmq
+       cenote-servers postgres | mariadb | redis | nats | rabbitmq
        cenote-servers pgbouncer POSTGRES_URL  runs a private server; prints its URL and folder
 Private servers run until standard input ends.";
 
@@ -20,6 +20,7 @@ fn main() -> ExitCode {
         ["postgres"] => postgres::start().and_then(hold),
         ["mariadb"] => mariadb::start().and_then(hold),
         ["redis"] => redis::start().and_then(hold),
+        ["nats"] => nats::start().and_then(hold),
         ["rabbitmq"] => rabbitmq::start().and_then(hold),
         ["pgbouncer", postgres_url] => pgbouncer::start(postgres_url).and_then(hold),
         _ => {

@@ -7,7 +7,7 @@ use std::io;
 use crate::server::Server;
 use crate::url::Url;
 use crate::wire::Welcome;
-use crate::{mariadb, pgbouncer, postgres, rabbitmq, redis};
+use crate::{mariadb, nats, pgbouncer, postgres, rabbitmq, redis};
 
 /// One kind of server, and where and how to look for it.
 pub(crate) struct Kind {
@@ -120,13 +120,13 @@ impl fmt::Display for Found {
     }
 }
 
-/// Finds one of each kind: PostgreSQL, MariaDB, Redis, RabbitMQ, and PgBouncer in front of the
+/// Finds one of each kind: PostgreSQL, MariaDB, Redis, NATS, RabbitMQ, and PgBouncer in front of the
 /// first.
 pub fn find_all() -> io::Result<Vec<Found>> {
     let postgres = postgres::find()?;
     let pgbouncer = pgbouncer::find(postgres.url())?;
     // PgBouncer is first, so that it is stopped before the server behind it.
-    let others = [mariadb::find, redis::find, rabbitmq::find];
+    let others = [mariadb::find, redis::find, nats::find, rabbitmq::find];
     let mut found = vec![pgbouncer, postgres];
     for find in others {
         found.push(find()?);

@@ -2,7 +2,7 @@
 
 use std::process::{Command, Output, Stdio};
 
-use cenote_servers::{mariadb, pgbouncer, postgres, redis};
+use cenote_servers::{mariadb, nats, pgbouncer, postgres, redis};
 
 fn find(variables: &[(&str, &str)]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_cenote-servers"))
@@ -18,12 +18,14 @@ fn servers_that_the_environment_names_are_used() {
     let (postgres, mariadb) = (postgres::start().unwrap(), mariadb::start().unwrap());
     let redis = redis::start_with(&[("requirepass", "secret")]).unwrap();
     let pgbouncer = pgbouncer::start(postgres.url()).unwrap();
+    let nats = nats::start().unwrap();
     let redis_url = redis.url().replace("//", "//:secret@");
 
     let found = find(&[
         ("CENOTE_POSTGRES_URL", postgres.url()),
         ("CENOTE_MYSQL_URL", mariadb.url()),
         ("CENOTE_REDIS_URL", &redis_url),
+        ("CENOTE_NATS_URL", nats.url()),
         ("CENOTE_PGBOUNCER_URL", pgbouncer.url()),
     ]);
 
@@ -32,6 +34,7 @@ fn servers_that_the_environment_names_are_used() {
         ("PostgreSQL", "CENOTE_POSTGRES_URL", postgres.url()),
         ("MariaDB", "CENOTE_MYSQL_URL", mariadb.url()),
         ("Redis", "CENOTE_REDIS_URL", redis_url.as_str()),
+        ("NATS", "CENOTE_NATS_URL", nats.url()),
         ("PgBouncer", "CENOTE_PGBOUNCER_URL", pgbouncer.url()),
     ] {
         let line = format!("{variable}={url} # {name}: named by {variable}\n");

@@ -5,7 +5,7 @@ use std::net::TcpStream;
 use std::process::{Command, Stdio};
 use std::thread;
 
-use cenote_servers::{mariadb, pgbouncer, postgres, rabbitmq, redis};
+use cenote_servers::{mariadb, nats, pgbouncer, postgres, rabbitmq, redis};
 
 use super::clients::{self, Client, MARIADB, POSTGRES, REDIS, psql};
 use super::{Traces, eventually};
@@ -214,6 +214,29 @@ fn a_rabbitmq_answers_over_kill_and_restart_and_leaves_nothing_behind() {
     server.restart().unwrap();
 
     assert_eq!(greet().unwrap(), [0, 10, 0, 10]);
+    let traces = Traces::of(&server);
+    drop(server);
+    traces.assert_gone();
+}
+
+#[test]
+fn a_nats_answers_over_kill_and_restart_and_leaves_nothing_behind() {
+    let mut server = nats::start().unwrap();
+    let addr = server.addr();
+    let info = || {
+        let stream = TcpStream::connect(addr)?;
+        BufReader::new(stream)
+            .lines()
+            .next()
+            .expect("it says something")
+    };
+    assert!(info().unwrap().contains("\"jetstream\":true"));
+
+    server.kill().unwrap();
+    assert!(info().is_err());
+    server.restart().unwrap();
+
+    assert!(info().unwrap().starts_with("INFO {"));
     let traces = Traces::of(&server);
     drop(server);
     traces.assert_gone();
