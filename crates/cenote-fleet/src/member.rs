@@ -18,6 +18,8 @@ pub struct Member {
     terms: Terms,
     seen: Seen,
     beat: u64,
+    /// The last beat that the engine has confirmed.
+    written: u64,
     max_size: u32,
     lease_ends: Duration,
     leaving: bool,
@@ -43,6 +45,7 @@ impl Member {
             terms,
             seen: Seen::default(),
             beat: 0,
+            written: 0,
             max_size: 0,
             lease_ends: Duration::ZERO,
             leaving: false,
@@ -85,6 +88,7 @@ impl Member {
             load,
             max_size: self.max_size,
             beat: self.beat,
+            written: self.written,
             leaving: self.leaving,
             fresh: Epoch {
                 origin: reading.origin,
@@ -99,6 +103,8 @@ impl Member {
     /// The engine has confirmed the swap of a step. `asked` is when its round began, before the
     /// read. The new cap holds, unless the lease was over before the answer came.
     pub fn confirmed(&mut self, asked: Duration, now: Duration, step: &Step) {
+        let own = step.cell.members.get(&self.id);
+        self.written = own.map_or(0, |record| record.beat).max(self.written);
         let lease = Duration::from_millis(self.terms.ttl.into()) * 4 / 5;
         self.lease_ends = self.lease_ends.max(asked + lease);
         if now < self.lease_ends {

@@ -67,6 +67,8 @@ pub struct Mine {
     pub max_size: u32,
     /// A number that it has not used before, larger than all that it has.
     pub beat: u64,
+    /// The last of its numbers that is known to be in the cell. Zero if none is.
+    pub written: u64,
     /// It wants to leave, and asks for nothing.
     pub leaving: bool,
     /// The epoch of a cell that it has to make. Its origin is that of the engine now.
@@ -105,6 +107,7 @@ pub struct Orders {
 /// Decides one round. The module describes the rules.
 pub fn step(now: Duration, mine: &Mine, cell: Option<&Cell>, seen: &mut Seen) -> Step {
     let read = cell.filter(|cell| cell.epoch.origin == mine.fresh.origin);
+    let read = read.filter(|cell| !is_older(cell, mine));
     let mut next = read.cloned().unwrap_or_else(|| unlearned(mine.fresh));
     seen.look(now, &next);
     next.learned |= seen.has_watched_epoch(now, longest_ttl(&next, mine));
@@ -135,6 +138,12 @@ pub fn step(now: Duration, mine: &Mine, cell: Option<&Cell>, seen: &mut Seen) ->
         max_size,
         orders,
     }
+}
+
+/// Returns whether the member has written a later cell than this: an older one was put back.
+fn is_older(cell: &Cell, mine: &Mine) -> bool {
+    let own = cell.members.get(&mine.id);
+    own.is_some_and(|record| record.beat < mine.written)
 }
 
 /// There was a cell before, or there may have been: members must claim what they hold.

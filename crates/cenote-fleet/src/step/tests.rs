@@ -26,6 +26,7 @@ fn mine(open: u32, max_size: u32, wants: u32) -> Mine {
         load: Load { open, wants },
         max_size,
         beat: 100,
+        written: 0,
         leaving: false,
         fresh: Epoch { nonce: 99, ..EPOCH },
     }
@@ -340,4 +341,21 @@ fn a_round_in_which_nothing_changes_asks_for_no_swap() {
 
     assert_eq!(step.orders, Orders::default());
     assert_eq!(step.max_size, 4);
+}
+
+#[test]
+fn a_cell_that_is_older_than_the_own_last_write_counts_as_lost() {
+    let old = cell(&[(1, record(1, 1)), (2, record(1, 1))]);
+    let after = |written| {
+        let mine = Mine {
+            written,
+            ..mine(5, 5, 5)
+        };
+        step(seconds(1), &mine, Some(&old), &mut Seen::default()).cell
+    };
+
+    assert_eq!(after(7).epoch, EPOCH, "it is the last one");
+    let lost = after(8);
+    assert!(!lost.learned && lost.epoch.nonce == 99);
+    assert_eq!((lost.members.len(), lost.members[&MemberId(1)].has), (1, 5));
 }

@@ -31,10 +31,13 @@ fn a_seed_is_played_the_same_way_each_time() {
     }
 }
 
-/// Returns the first play that a bug breaks.
+/// Returns the first play in which a bug breaks the cap.
 fn first_broken(bug: Bug) -> Option<Played> {
     let mut plays = (0..SEEDS_FOR_A_BUG).map(|seed| play(seed, Some(bug)));
-    plays.find(|played| played.broken.is_some())
+    plays.find(|played| {
+        let broken = played.broken.as_deref();
+        broken.is_some_and(|broken| broken.starts_with("O1 cap"))
+    })
 }
 
 fn assert_caught(bug: Bug) {
@@ -42,7 +45,6 @@ fn assert_caught(bug: Bug) {
         panic!("{bug:?} was not found by {SEEDS_FOR_A_BUG} seeds");
     };
     let broken = played.broken.unwrap_or_default();
-    assert!(broken.starts_with("O1 cap"), "{bug:?}: {broken}");
     println!("{bug:?}: seed {}: {broken}", played.seed);
 }
 
