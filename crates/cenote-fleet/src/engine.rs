@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::future::{Future, pending};
 
-use crate::cell::MemberId;
+use crate::cell::{Cell, Epoch, MemberId};
 use crate::step::Counts;
 
 /// Any error of an engine. The member tries again, until its lease is over.
@@ -19,6 +19,22 @@ pub struct Snapshot<V> {
     pub version: V,
     /// The cell, if there is one.
     pub bytes: Option<Vec<u8>>,
+}
+
+impl<V> Snapshot<V> {
+    /// Makes a snapshot of what is stored. An empty value is that of a group that is known to be
+    /// new, so its first member need not learn. A missing value may have been lost.
+    pub fn of(origin: u64, version: V, mut bytes: Option<Vec<u8>>) -> Self {
+        if let Some(bytes) = bytes.as_mut().filter(|bytes| bytes.is_empty()) {
+            let nonce = fastrand::u64(..);
+            *bytes = Cell::new(Epoch { origin, nonce }).encode();
+        }
+        Self {
+            origin,
+            version,
+            bytes,
+        }
+    }
 }
 
 /// Keeps one small value per group, for one member. It needs three verbs: read, compare-and-set,

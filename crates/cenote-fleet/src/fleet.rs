@@ -152,7 +152,7 @@ impl FleetWatch {
 pub struct Joining<E> {
     pub(crate) engine: E,
     id: MemberId,
-    settings: Settings,
+    pub(crate) settings: Settings,
 }
 
 impl<E: Engine> Joining<E> {

@@ -4,14 +4,28 @@
 mod cell;
 mod change;
 mod clock;
+mod counted;
 pub mod engine;
 mod error;
 mod fleet;
 mod governed;
+#[cfg(any(
+    feature = "mysql",
+    feature = "nats",
+    feature = "postgres",
+    feature = "redis"
+))]
+mod group;
 mod member;
 mod memory;
+#[cfg(feature = "mysql")]
+mod mysql;
+#[cfg(feature = "nats")]
+mod nats;
 #[cfg(feature = "postgres")]
 mod postgres;
+#[cfg(feature = "redis")]
+mod redis;
 mod settings;
 mod share;
 mod shell;
@@ -19,11 +33,25 @@ mod status;
 mod step;
 
 pub use change::Change;
+pub use counted::Counted;
 pub use error::JoinError;
 pub use fleet::{Fleet, FleetWatch, Joining};
+#[cfg(any(
+    feature = "mysql",
+    feature = "nats",
+    feature = "postgres",
+    feature = "redis"
+))]
+pub use group::GroupError;
 pub use memory::Memory;
+#[cfg(feature = "mysql")]
+pub use mysql::{MYSQL_TABLES, Mysql};
+#[cfg(feature = "nats")]
+pub use nats::Nats;
 #[cfg(feature = "postgres")]
-pub use postgres::{GroupError, Postgres, TABLE};
+pub use postgres::{Postgres, TABLE};
+#[cfg(feature = "redis")]
+pub use redis::Redis;
 pub use settings::Settings;
 pub use status::{FleetStatus, MemberStatus};
 

@@ -10,9 +10,10 @@ use tokio_postgres::tls::{MakeTlsConnect, TlsConnect};
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Config, NoTls, Row, Socket};
 
-use crate::cell::{Cell, Epoch, MemberId};
+use crate::cell::MemberId;
 use crate::engine::{Engine, EngineError, Snapshot};
 use crate::fleet::{Fleet, Joining};
+use crate::group::{self, GroupError};
 use crate::step::Counts;
 
 /// The table of the cells, and what a migration has to write for a group. Without a migration the
@@ -97,16 +98,13 @@ impl Fleet {
     where
         Postgres<T>: Engine,
     {
-        let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
-        if group.is_empty() || group.len() > 40 || !group.chars().all(is_plain) {
-            return Err(GroupError(group.to_owned()));
-        }
+        let group = group::named(group)?;
         let id = MemberId(fastrand::u64(..));
         let engine = Postgres {
             config: config.clone(),
             tls,
-            group: group.to_owned(),
-            tag: format!("{}{id}", prefix(group)),
+            tag: format!("{}{id}", prefix(&group)),
+            group,
             line: None,
             has_table: false,
         };
@@ -153,12 +151,7 @@ where
         }
         let mut config = self.config.clone();
         config.application_name(&self.tag);
-        let line = Line::open(&config, self.tls.clone(), self.nudges()).await?;
-        if !self.has_table {
-            line.make_table(&self.group).await?;
-            self.has_table = true;
-        }
-        Ok(line)
+        Line::open(&config, self.tls.clone(), self.nudges()).await
     }
 
     /// Tells the nudges of other members of the group.
@@ -200,19 +193,16 @@ where
     type Version = Option<i64>;
 
     async fn read(&mut self) -> Result<Snapshot<Option<i64>>, EngineError> {
+        if !self.has_table {
+            let line = self.line().await?;
+            line.make_table(&self.group).await?;
+            (self.line, self.has_table) = (Some(line), true);
+        }
         let group = self.group.clone();
         let rows = self.query(READ, &[&group]).await?;
         let row = rows.first().ok_or("the server did not tell its identity")?;
         let origin = origin(row.try_get(0)?, row.try_get(1)?)?;
-        let bytes: Option<Vec<u8>> = row.try_get(3)?;
-        let is_new = bytes.as_ref().is_some_and(Vec::is_empty);
-        let nonce = fastrand::u64(..);
-        let new = || Cell::new(Epoch { origin, nonce }).encode();
-        Ok(Snapshot {
-            origin,
-            version: row.try_get(2)?,
-            bytes: if is_new { Some(new()) } else { bytes },
-        })
+        Ok(Snapshot::of(origin, row.try_get(2)?, row.try_get(3)?))
     }
 
     async fn swap(&mut self, version: &Option<i64>, bytes: &[u8]) -> Result<bool, EngineError> {
@@ -278,19 +268,3 @@ impl<T> fmt::Debug for Postgres<T> {
             .finish_non_exhaustive()
     }
 }
-
-/// A group has a name that cannot be part of a tag.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct GroupError(String);
-
-impl fmt::Display for GroupError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self(group) = self;
-        write!(
-            f,
-            "the group `{group}` must be 1 to 40 letters, digits, `-` or `_`"
-        )
-    }
-}
-
-impl std::error::Error for GroupError {}

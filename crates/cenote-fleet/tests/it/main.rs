@@ -4,14 +4,26 @@
 
 mod faults;
 mod joining;
+#[cfg(any(feature = "mysql", feature = "nats", feature = "redis"))]
+mod live;
+#[cfg(any(feature = "nats", feature = "redis"))]
+mod model;
+#[cfg(feature = "mysql")]
+mod mysql;
+#[cfg(feature = "nats")]
+mod nats;
 #[cfg(feature = "postgres")]
 mod postgres;
 mod real_pools;
+#[cfg(feature = "redis")]
+mod redis;
 mod rig;
 mod seen;
 mod sharing;
 mod sim;
 mod simulation;
+#[cfg(any(feature = "mysql", feature = "nats", feature = "redis"))]
+mod suite;
 
 use std::time::Duration;
 

@@ -75,10 +75,7 @@ impl Rig {
             server: self.can_count.then(|| Arc::clone(&self.server)),
             line: Arc::clone(&line),
         });
-        let sessions = Sessions {
-            id: joining.id(),
-            server: Arc::clone(&self.server),
-        };
+        let sessions = Sessions::new(joining.id(), &self.server);
         let pool = Pool::builder(sessions).acquire_timeout(None);
         (joining, pool.build().unwrap(), line)
     }
@@ -158,6 +155,13 @@ pub(crate) async fn eventually(what: impl Fn() -> String, mut holds: impl FnMut(
 pub(crate) struct Sessions {
     id: MemberId,
     server: Arc<Mutex<Server>>,
+}
+
+impl Sessions {
+    pub(crate) fn new(id: MemberId, server: &Arc<Mutex<Server>>) -> Self {
+        let server = Arc::clone(server);
+        Self { id, server }
+    }
 }
 
 impl Manager for Sessions {

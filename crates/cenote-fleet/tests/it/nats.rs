@@ -1,0 +1,107 @@
+//! A real NATS server keeps the cell.
+
+use std::sync::Mutex;
+use std::time::Duration;
+
+use async_nats::jetstream::{self, Context, stream};
+use cenote_fleet::protocol::MemberId;
+use cenote_fleet::{Fleet, JoinError};
+use cenote_servers::Server;
+
+use crate::live::{Place, Seat};
+use crate::model::Model;
+use crate::rig::Sessions;
+use crate::suite::suite;
+
+suite!(OnNats);
+
+const BUCKET: &str = "cenote_fleet";
+
+struct OnNats {
+    server: Mutex<Server>,
+    url: String,
+    context: Context,
+    model: Model,
+    saved: Vec<u8>,
+}
+
+/// Makes the bucket, and puts a value in it.
+async fn put(context: &Context, value: Vec<u8>) {
+    let config = stream::Config {
+        name: format!("KV_{BUCKET}"),
+        subjects: vec![format!("$KV.{BUCKET}.>")],
+        max_messages_per_subject: 1,
+        discard: stream::DiscardPolicy::New,
+        allow_rollup: true,
+        deny_delete: true,
+        ..stream::Config::default()
+    };
+    context.get_or_create_stream(config).await.unwrap();
+    let store = context.get_key_value(BUCKET).await.unwrap();
+    store.put("orders", value.into()).await.unwrap();
+}
+
+pub(crate) async fn connect(url: &str) -> Context {
+    // The default waits longer after each try, up to four seconds.
+    let options =
+        async_nats::ConnectOptions::new().reconnect_delay_callback(|_| Duration::from_millis(50));
+    let client = options.connect(url).await.unwrap();
+    jetstream::new(client)
+}
+
+impl Place for OnNats {
+    type Manager = Sessions;
+
+    const OVERHEAD: u32 = 0;
+    const FENCES: bool = false;
+    const LEARNS_AFTER_RESTART: bool = false;
+
+    async fn start() -> Self {
+        let server = cenote_servers::nats::start().unwrap();
+        let url = server.url().to_owned();
+        let context = connect(&url).await;
+        put(&context, Vec::new()).await;
+        Self {
+            context,
+            url,
+            server: Mutex::new(server),
+            model: Model::default(),
+            saved: Vec::new(),
+        }
+    }
+
+    async fn try_join(&self) -> Result<Seat<Sessions>, JoinError> {
+        // A client lives in the runtime that made it.
+        let context = connect(&self.url).await;
+        let joining = Fleet::nats(&context, "orders").unwrap();
+        let pool = self.model.pool(joining.id());
+        Seat::take(joining, &pool).await
+    }
+
+    async fn count(&self) -> u32 {
+        self.model.count()
+    }
+
+    fn restart(&self) {
+        self.server.lock().unwrap().restart().unwrap();
+    }
+
+    async fn wipe(&self) {
+        self.context.delete_key_value(BUCKET).await.unwrap();
+    }
+
+    async fn save(&mut self) {
+        let store = self.context.get_key_value(BUCKET).await.unwrap();
+        let value = store.get("orders").await.unwrap();
+        self.saved = value.unwrap().to_vec();
+    }
+
+    async fn put_back(&self) {
+        self.wipe().await;
+        put(&self.context, self.saved.clone()).await;
+    }
+
+    fn was_killed(&self, id: MemberId) {
+        self.model.end_all_of(id);
+    }
+}

@@ -1,0 +1,93 @@
+//! A real Redis server keeps the cell.
+
+use std::fs;
+use std::future::ready;
+use std::path::PathBuf;
+use std::sync::Mutex;
+
+use cenote_fleet::protocol::MemberId;
+use cenote_fleet::{Fleet, JoinError};
+use cenote_servers::Server;
+use redis::{Client, Cmd, FromRedisValue};
+
+use crate::live::{Place, Seat};
+use crate::model::Model;
+use crate::rig::Sessions;
+use crate::suite::suite;
+
+suite!(OnRedis);
+
+const KEY: &str = "cenote_fleet:orders";
+
+struct OnRedis {
+    server: Mutex<Server>,
+    client: Client,
+    model: Model,
+    saved: Vec<(PathBuf, Vec<u8>)>,
+}
+
+impl OnRedis {
+    async fn ask<T: FromRedisValue>(&self, command: &mut Cmd) -> T {
+        let conn = self.client.get_multiplexed_async_connection().await;
+        command.query_async(&mut conn.unwrap()).await.unwrap()
+    }
+}
+
+impl Place for OnRedis {
+    type Manager = Sessions;
+
+    const OVERHEAD: u32 = 0;
+    const FENCES: bool = false;
+    const LEARNS_AFTER_RESTART: bool = true;
+
+    async fn start() -> Self {
+        let server = cenote_servers::redis::start().unwrap();
+        let place = Self {
+            client: Client::open(server.url()).unwrap(),
+            server: Mutex::new(server),
+            model: Model::default(),
+            saved: Vec::new(),
+        };
+        let () = place.ask(Cmd::set(KEY, "").arg("NX")).await;
+        place
+    }
+
+    async fn try_join(&self) -> Result<Seat<Sessions>, JoinError> {
+        let joining = Fleet::redis(&self.client, "orders").unwrap();
+        let pool = self.model.pool(joining.id());
+        Seat::take(joining, &pool).await
+    }
+
+    fn count(&self) -> impl Future<Output = u32> + Send {
+        ready(self.model.count())
+    }
+
+    fn restart(&self) {
+        self.server.lock().unwrap().restart().unwrap();
+    }
+
+    async fn wipe(&self) {
+        let () = self.ask(&mut redis::cmd("FLUSHALL")).await;
+    }
+
+    async fn save(&mut self) {
+        let log = self.server.lock().unwrap().folder().join("appendonlydir");
+        let files = fs::read_dir(log).unwrap().map(|file| file.unwrap().path());
+        self.saved = files
+            .map(|path| (path.clone(), fs::read(path).unwrap()))
+            .collect();
+    }
+
+    async fn put_back(&self) {
+        let mut server = self.server.lock().unwrap();
+        server.stop().unwrap();
+        for (path, bytes) in &self.saved {
+            fs::write(path, bytes).unwrap();
+        }
+        server.restart().unwrap();
+    }
+
+    fn was_killed(&self, id: MemberId) {
+        self.model.end_all_of(id);
+    }
+}
