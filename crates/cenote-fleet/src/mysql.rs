@@ -140,11 +140,13 @@ impl Joining<Mysql> {
 }
 
 impl Mysql {
-    /// Opens the control connection if there is none, and waits for a turn on it.
+    /// Opens the control connection if there is none, and waits for a turn on it. If the future is
+    /// dropped meanwhile, the connection is closed.
     async fn turn(&mut self) -> Result<Turn, EngineError> {
-        if let Some(line) = &self.line
+        if let Some(line) = self.line.take()
             && let Some(turn) = line.turn().await
         {
+            self.line = Some(line);
             return Ok(turn);
         }
         let line = Line::open(&self.options, &self.group, self.id).await?;

@@ -35,7 +35,10 @@ pub(crate) trait Place: Sized + Send + Sync + 'static {
 
     /// Starts the servers, and makes a group that is known to be new.
     async fn start() -> Self;
-    fn try_join(&self) -> impl Future<Output = Result<Seat<Self::Manager>, JoinError>>;
+    fn try_join(
+        &self,
+        ttl: Duration,
+    ) -> impl Future<Output = Result<Seat<Self::Manager>, JoinError>>;
     /// Counts the sessions of all members at the server of the pooled connections.
     fn count(&self) -> impl Future<Output = u32> + Send;
     fn restart(&self);
@@ -50,10 +53,14 @@ pub(crate) trait Place: Sized + Send + Sync + 'static {
 
     /// Joins, and tries again if the server was too slow.
     fn join(&self) -> impl Future<Output = Seat<Self::Manager>> {
-        async {
+        self.join_for(TTL)
+    }
+
+    fn join_for(&self, ttl: Duration) -> impl Future<Output = Seat<Self::Manager>> {
+        async move {
             let joined = timeout(LIMIT, async {
                 loop {
-                    match self.try_join().await {
+                    match self.try_join(ttl).await {
                         Ok(seat) => break seat,
                         Err(error) => assert!(error.is_retryable(), "{error:?}"),
                     }
@@ -73,8 +80,9 @@ impl<M: Manager + 'static> Seat<M> {
     pub(crate) async fn take<E: Engine>(
         joining: Joining<E>,
         pool: &Pool<M>,
+        ttl: Duration,
     ) -> Result<Self, JoinError> {
-        let fleet = joining.capacity(CAPACITY).ttl(TTL).join(pool).await?;
+        let fleet = joining.capacity(CAPACITY).ttl(ttl).join(pool).await?;
         let pool = pool.clone();
         Ok(Self { pool, fleet })
     }

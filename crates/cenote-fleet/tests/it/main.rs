@@ -2,6 +2,11 @@
 
 #![expect(clippy::unwrap_used, reason = "the helpers of tests are tests")]
 
+#[cfg(any(
+    all(feature = "mysql", feature = "nats"),
+    all(feature = "postgres", feature = "redis")
+))]
+mod counted;
 mod faults;
 mod joining;
 #[cfg(any(feature = "mysql", feature = "nats", feature = "redis"))]

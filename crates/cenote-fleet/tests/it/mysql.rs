@@ -3,14 +3,16 @@
 mod observed;
 
 use std::sync::Mutex;
+use std::time::Duration;
 
-use cenote_fleet::{Fleet, JoinError};
+use cenote_fleet::{Fleet, JoinError, MYSQL_TABLES};
 use cenote_mysql::Mysql;
+use cenote_mysql::mysql_async::Conn;
 use cenote_mysql::mysql_async::prelude::Queryable;
 use cenote_servers::Server;
 pub(crate) use observed::Database;
 
-use crate::live::{Place, Seat};
+use crate::live::{Place, Seat, TTL, until};
 use crate::suite::suite;
 
 suite!(OnMariadb);
@@ -37,10 +39,10 @@ impl Place for OnMariadb {
         }
     }
 
-    async fn try_join(&self) -> Result<Seat<Mysql>, JoinError> {
+    async fn try_join(&self, ttl: Duration) -> Result<Seat<Mysql>, JoinError> {
         let joining = Fleet::mysql(&self.database.options, "orders").unwrap();
         let pool = self.database.pool(&joining);
-        Seat::take(joining.overhead(1), &pool).await
+        Seat::take(joining.overhead(1), &pool, ttl).await
     }
 
     async fn count(&self) -> u32 {
@@ -66,4 +68,69 @@ impl Place for OnMariadb {
         let sql = "UPDATE cenote_fleet SET cell = ?";
         admin.exec_drop(sql, (&self.saved,)).await.unwrap();
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_session_without_a_tag_takes_a_part_of_the_budget() {
+    let place = OnMariadb::start().await;
+    let seat = place.join().await;
+    let share = || seat.fleet.status().share;
+    let _leases = seat.hold(10).await;
+    let stray = Conn::new(place.database.options.clone()).await.unwrap();
+
+    until(|| format!("one less than {}", share()), || share() == 9).await;
+    stray.disconnect().await.unwrap();
+
+    until(|| format!("one more than {}", share()), || share() == 10).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_user_who_may_not_make_tables_joins_after_a_migration() {
+    let place = OnMariadb::start().await;
+    let refused = "REVOKE CREATE ON shop.* FROM app@'%'";
+    place.database.run(refused).await;
+    let error = place.try_join(TTL).await.err().unwrap();
+    let said = std::error::Error::source(&error).unwrap().to_string();
+    assert!(said.contains("CREATE command denied"), "{said}");
+
+    for table in MYSQL_TABLES {
+        place.database.run(table).await;
+    }
+    let group = "INSERT INTO cenote_fleet VALUES ('orders', '')";
+    place.database.run(group).await;
+
+    let seat = place.join().await;
+    assert!(seat.fleet.status().learned);
+    assert_eq!(seat.hold(10).await.len(), 10);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_control_connection_that_is_killed_is_opened_again() {
+    let place = OnMariadb::start().await;
+    let seat = place.join().await;
+    let control = "SELECT id FROM cenote_fleet_session";
+    let mut admin = place.database.admin().await;
+    let control: u64 = admin.query_first(control).await.unwrap().unwrap();
+
+    admin.query_drop(format!("KILL {control}")).await.unwrap();
+
+    seat.renews().await;
+    assert_eq!(seat.fleet.status().members.len(), 1);
+    assert_eq!(seat.fleet.status().lapses, 0);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn sessions_that_have_ended_are_forgotten() {
+    let place = OnMariadb::start().await;
+    let gone = place.join().await;
+    drop(gone.hold(5).await);
+    gone.fleet.leave().await;
+    drop(gone.pool);
+
+    let _seat = place.join().await;
+
+    let mut admin = place.database.admin().await;
+    let kept = "SELECT COUNT(*) FROM cenote_fleet_session";
+    let kept: u32 = admin.query_first(kept).await.unwrap().unwrap();
+    assert!(kept <= 2, "{kept} rows for one session, and one that ends");
 }

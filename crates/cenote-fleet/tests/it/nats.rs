@@ -1,5 +1,8 @@
 //! A real NATS server keeps the cell.
 
+use std::fs::{self, Metadata};
+use std::os::unix::fs::{MetadataExt, chown};
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::Duration;
 
@@ -17,9 +20,9 @@ suite!(OnNats);
 
 const BUCKET: &str = "cenote_fleet";
 
-struct OnNats {
+pub(crate) struct OnNats {
     server: Mutex<Server>,
-    url: String,
+    pub(crate) url: String,
     context: Context,
     model: Model,
     saved: Vec<u8>,
@@ -70,12 +73,12 @@ impl Place for OnNats {
         }
     }
 
-    async fn try_join(&self) -> Result<Seat<Sessions>, JoinError> {
+    async fn try_join(&self, ttl: Duration) -> Result<Seat<Sessions>, JoinError> {
         // A client lives in the runtime that made it.
         let context = connect(&self.url).await;
         let joining = Fleet::nats(&context, "orders").unwrap();
         let pool = self.model.pool(joining.id());
-        Seat::take(joining, &pool).await
+        Seat::take(joining, &pool, ttl).await
     }
 
     async fn count(&self) -> u32 {
@@ -104,4 +107,58 @@ impl Place for OnNats {
     fn was_killed(&self, id: MemberId) {
         self.model.end_all_of(id);
     }
+}
+
+/// The server's own time of the making of the bucket is restored, too.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_bucket_that_is_restored_from_old_files_is_learned_again() {
+    let place = OnNats::start().await;
+    let (first, second) = (place.join().await, place.join().await);
+    let data = place.server.lock().unwrap().folder().join("data");
+    let old = place.while_stopped(|| files(&data));
+    drop(first.hold(8).await);
+
+    place.while_stopped(|| {
+        fs::remove_dir_all(&data).unwrap();
+        let owner = fs::metadata(data.parent().unwrap()).unwrap();
+        make(&data, &owner);
+        for (path, bytes) in &old {
+            let folders = path.ancestors().skip(1);
+            let missing: Vec<_> = folders.take_while(|folder| !folder.exists()).collect();
+            missing.iter().rev().for_each(|folder| make(folder, &owner));
+            fs::write(path, bytes).unwrap();
+            chown(path, Some(owner.uid()), Some(owner.gid())).unwrap();
+        }
+    });
+
+    second.knows(false).await;
+    second.knows(true).await;
+    assert_eq!(second.fleet.status().members.len(), 2);
+}
+
+impl OnNats {
+    fn while_stopped<T>(&self, work: impl FnOnce() -> T) -> T {
+        let mut server = self.server.lock().unwrap();
+        server.stop().unwrap();
+        let done = work();
+        server.restart().unwrap();
+        done
+    }
+}
+
+fn make(folder: &Path, owner: &Metadata) {
+    fs::create_dir(folder).unwrap();
+    chown(folder, Some(owner.uid()), Some(owner.gid())).unwrap();
+}
+
+/// All files in a folder and those below.
+fn files(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+    let entries = fs::read_dir(folder).unwrap();
+    let paths = entries.map(|entry| entry.unwrap().path());
+    paths
+        .flat_map(|path| match path.is_dir() {
+            true => files(&path),
+            false => vec![(path.clone(), fs::read(path).unwrap())],
+        })
+        .collect()
 }

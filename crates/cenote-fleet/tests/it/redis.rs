@@ -4,6 +4,7 @@ use std::fs;
 use std::future::ready;
 use std::path::PathBuf;
 use std::sync::Mutex;
+use std::time::Duration;
 
 use cenote_fleet::protocol::MemberId;
 use cenote_fleet::{Fleet, JoinError};
@@ -19,9 +20,9 @@ suite!(OnRedis);
 
 const KEY: &str = "cenote_fleet:orders";
 
-struct OnRedis {
+pub(crate) struct OnRedis {
     server: Mutex<Server>,
-    client: Client,
+    pub(crate) client: Client,
     model: Model,
     saved: Vec<(PathBuf, Vec<u8>)>,
 }
@@ -52,10 +53,10 @@ impl Place for OnRedis {
         place
     }
 
-    async fn try_join(&self) -> Result<Seat<Sessions>, JoinError> {
+    async fn try_join(&self, ttl: Duration) -> Result<Seat<Sessions>, JoinError> {
         let joining = Fleet::redis(&self.client, "orders").unwrap();
         let pool = self.model.pool(joining.id());
-        Seat::take(joining, &pool).await
+        Seat::take(joining, &pool, ttl).await
     }
 
     fn count(&self) -> impl Future<Output = u32> + Send {

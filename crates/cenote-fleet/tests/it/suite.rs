@@ -6,13 +6,14 @@ use cenote::Lease;
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::SECOND;
-use crate::live::{Apart, CAPACITY, LIMIT, Observer, Place, TTL, until};
+use crate::live::{Apart, CAPACITY, LIMIT, Observer, Place, Seat, TTL, until};
 
 /// Runs all tests on a place.
 macro_rules! suite {
     ($place:ty) => {
         suite!($place:
             shares_follow_demand,
+            a_nudge_moves_a_share_long_before_the_next_renewal,
             lost_swaps_are_tried_again,
             a_fleet_outlives_a_restart_of_its_engine,
             a_lost_cell_is_learned_again,
@@ -55,6 +56,34 @@ pub(crate) async fn shares_follow_demand<P: Place>() {
 
     assert_eq!(first.fleet.status().share, 1, "{:?}", leases.len());
     observer.finds_no_excess().await;
+}
+
+pub(crate) async fn a_nudge_moves_a_share_long_before_the_next_renewal<P: Place>() {
+    let place = place::<P>().await;
+    // Members renew every two seconds, and look at their pools ten times in between.
+    let ttl = 20 * SECOND;
+    let mut seats = [place.join_for(ttl).await, place.join_for(ttl).await];
+    drop(seats[0].hold(most::<P>()).await);
+
+    let mut took = Vec::new();
+    // Without nudges, a member that wants more looks again when it renews.
+    while took.iter().all(|took| *took > SECOND) {
+        assert!(took.len() < 4, "no nudge arrives: {took:?}");
+        let [owner, other] = &seats;
+        let has_unused = || {
+            let members = other.fleet.status().members;
+            let owner = members.iter().find(|member| member.id == owner.fleet.id());
+            let unused = owner.map(|owner| owner.has.saturating_sub(owner.wants));
+            unused == Some(most::<P>())
+        };
+        until(|| "the owner does not use its share".to_owned(), has_unused).await;
+
+        let began = now();
+        drop(other.hold(most::<P>()).await);
+        took.push(began.elapsed());
+        seats.reverse();
+    }
+    println!("a share moved in {took:?}, with renewals every two seconds");
 }
 
 pub(crate) async fn lost_swaps_are_tried_again<P: Place>() {
@@ -105,28 +134,30 @@ pub(crate) async fn a_lost_cell_is_learned_again<P: Place>() {
     let place = place::<P>().await;
     let (first, second) = (place.join().await, place.join().await);
     assert!(first.fleet.status().learned, "the group is new");
-    let leases = first.hold(most::<P>()).await;
-    let observer = Observer::watch(&place);
 
-    place.wipe().await;
-    let wanted = second.want(most::<P>());
-    second.knows(false).await;
-    second.knows(true).await;
-
-    drop(leases);
-    assert_eq!(wanted.await.unwrap().len() as u32, most::<P>());
-    observer.finds_no_excess().await;
+    learn_after(&place, &first, &second, async || place.wipe().await).await;
 }
 
 pub(crate) async fn an_old_cell_that_is_put_back_is_learned_again<P: Place>() {
     let mut place = P::start().await;
     let (first, second) = (place.join().await, place.join().await);
-    place.save().await;
+    place.save().await; // in it, the first has next to nothing
     let place = Arc::new(place);
-    let leases = first.hold(most::<P>()).await;
-    let observer = Observer::watch(&place);
 
-    place.put_back().await; // in it, the first has next to nothing
+    learn_after(&place, &first, &second, async || place.put_back().await).await;
+}
+
+/// The first holds all that it can, and the second wants as much, when the cell is lost.
+async fn learn_after<P: Place>(
+    place: &Arc<P>,
+    first: &Seat<P::Manager>,
+    second: &Seat<P::Manager>,
+    lose: impl AsyncFnOnce(),
+) {
+    let leases = first.hold(most::<P>()).await;
+    let observer = Observer::watch(place);
+
+    lose().await;
     let wanted = second.want(most::<P>());
     second.knows(false).await;
     second.knows(true).await;
