@@ -48,6 +48,9 @@ impl Fleet {
     /// members learn for a TTL. For a new group write an empty value before:
     /// `nats kv put cenote_fleet orders ""`.
     ///
+    /// The client finds out by its pings that a connection is dead. Their default interval is a
+    /// minute: give it a `ping_interval` of less than the TTL.
+    ///
     /// The user publishes to `$JS.API.STREAM.INFO.KV_cenote_fleet`,
     /// `$JS.API.STREAM.MSG.GET.KV_cenote_fleet`, `$KV.cenote_fleet.GROUP` and `cenote_fleet.GROUP`,
     /// and to make the bucket, to `$JS.API.STREAM.CREATE.KV_cenote_fleet`. It subscribes to

@@ -10,6 +10,7 @@ use cenote::{Lease, Manager, Pool};
 use cenote_fleet::engine::Engine;
 use cenote_fleet::protocol::MemberId;
 use cenote_fleet::{Fleet, JoinError, Joining};
+use cenote_testkit::{Proxy, Way};
 use tokio::task;
 use tokio::time::{sleep, timeout};
 
@@ -128,6 +129,18 @@ impl<M: Manager + 'static> Seat<M> {
         let what = || format!("{count} members: {:?}", self.fleet.status());
         until(what, || self.fleet.status().members.len() == count).await;
     }
+}
+
+/// A firewall forgets the connections of a member: they stay open, and nothing arrives. The member
+/// opens new ones.
+pub(crate) async fn outlives_forgotten_connections<M: Manager>(seat: &Seat<M>, proxy: &Proxy) {
+    seat.renews().await;
+    let before = proxy.counts().accepted;
+
+    proxy.forget(Way::Both);
+
+    seat.renews().await;
+    assert!(proxy.counts().accepted > before);
 }
 
 /// Waits until something holds.

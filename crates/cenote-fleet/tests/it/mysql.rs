@@ -7,12 +7,13 @@ use std::time::Duration;
 
 use cenote_fleet::{Fleet, JoinError, MYSQL_TABLES};
 use cenote_mysql::Mysql;
-use cenote_mysql::mysql_async::Conn;
 use cenote_mysql::mysql_async::prelude::Queryable;
+use cenote_mysql::mysql_async::{Conn, Opts, OptsBuilder};
 use cenote_servers::Server;
+use cenote_testkit::Proxy;
 pub(crate) use observed::Database;
 
-use crate::live::{Place, Seat, TTL, until};
+use crate::live::{Place, Seat, TTL, outlives_forgotten_connections, until};
 use crate::suite::suite;
 
 suite!(OnMariadb);
@@ -133,4 +134,19 @@ async fn sessions_that_have_ended_are_forgotten() {
     let kept = "SELECT COUNT(*) FROM cenote_fleet_session";
     let kept: u32 = admin.query_first(kept).await.unwrap().unwrap();
     assert!(kept <= 2, "{kept} rows for one session, and one that ends");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_control_connection_that_is_forgotten_is_replaced() {
+    let place = OnMariadb::start().await;
+    let addr = place.server.lock().unwrap().addr();
+    let proxy = Proxy::to(addr).await.unwrap();
+    let options = OptsBuilder::from_opts(place.database.options.clone());
+    let options = Opts::from(options.tcp_port(proxy.addr().port()));
+    let joining = Fleet::mysql(&options, "orders").unwrap();
+    let pool = place.database.pool(&joining);
+
+    let seat = Seat::take(joining, &pool, TTL).await.unwrap();
+
+    outlives_forgotten_connections(&seat, &proxy).await;
 }

@@ -9,9 +9,10 @@ use std::time::Duration;
 use cenote_fleet::protocol::MemberId;
 use cenote_fleet::{Fleet, JoinError};
 use cenote_servers::Server;
+use cenote_testkit::Proxy;
 use redis::{Client, Cmd, FromRedisValue};
 
-use crate::live::{Place, Seat};
+use crate::live::{Place, Seat, TTL, outlives_forgotten_connections};
 use crate::model::Model;
 use crate::rig::Sessions;
 use crate::suite::suite;
@@ -91,4 +92,30 @@ impl Place for OnRedis {
     fn was_killed(&self, id: MemberId) {
         self.model.end_all_of(id);
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn connections_that_are_forgotten_are_replaced() {
+    let mut place = OnRedis::start().await;
+    let url = place.server.lock().unwrap().url().to_owned();
+    let proxy = Proxy::to_url(&url).await.unwrap();
+    place.client = Client::open(proxy.url(&url)).unwrap();
+
+    outlives_forgotten_connections(&place.join().await, &proxy).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_replica_is_refused() {
+    let place = OnRedis::start().await;
+    let () = place
+        .ask(redis::cmd("REPLICAOF").arg("127.0.0.1").arg(1))
+        .await;
+
+    let error = place.try_join(TTL).await.err().unwrap();
+
+    let said = std::error::Error::source(&error).unwrap().to_string();
+    assert_eq!(
+        said,
+        "this server is a replica: the fleet needs the primary"
+    );
 }
