@@ -10,8 +10,10 @@ use async_nats::jetstream::{self, Context, stream};
 use cenote_fleet::protocol::MemberId;
 use cenote_fleet::{Fleet, JoinError};
 use cenote_servers::Server;
+use cenote_testkit::Proxy;
 
-use crate::live::{Place, Seat};
+use crate::SECOND;
+use crate::live::{Place, Seat, outlives_forgotten_connections};
 use crate::model::Model;
 use crate::rig::Sessions;
 use crate::suite::suite;
@@ -45,11 +47,11 @@ async fn put(context: &Context, value: Vec<u8>) {
 }
 
 pub(crate) async fn connect(url: &str) -> Context {
-    // The default waits longer after each try, up to four seconds.
-    let options =
-        async_nats::ConnectOptions::new().reconnect_delay_callback(|_| Duration::from_millis(50));
-    let client = options.connect(url).await.unwrap();
-    jetstream::new(client)
+    // By default it waits longer after each try, up to four seconds, and pings once a minute.
+    let options = async_nats::ConnectOptions::new()
+        .reconnect_delay_callback(|_| Duration::from_millis(50))
+        .ping_interval(SECOND);
+    jetstream::new(options.connect(url).await.unwrap())
 }
 
 impl Place for OnNats {
@@ -107,6 +109,15 @@ impl Place for OnNats {
     fn was_killed(&self, id: MemberId) {
         self.model.end_all_of(id);
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_connection_that_is_forgotten_is_replaced() {
+    let mut place = OnNats::start().await;
+    let proxy = Proxy::to_url(&place.url).await.unwrap();
+    place.url = proxy.url(&place.url);
+
+    outlives_forgotten_connections(&place.join().await, &proxy).await;
 }
 
 /// The server's own time of the making of the bucket is restored, too.
