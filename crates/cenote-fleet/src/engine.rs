@@ -61,7 +61,8 @@ pub trait Engine: Send + 'static {
     /// Tells the other members to look at the cell. A nudge may be lost.
     fn nudge(&mut self) -> impl Future<Output = Result<(), EngineError>> + Send;
 
-    /// Waits for a nudge. By default none comes, and members look only when they renew.
+    /// Waits for a nudge, or until the connection is lost. By default no nudge comes, and members
+    /// look only when they renew.
     ///
     /// # Cancel safety
     /// Dropping the future loses no nudge that comes later.
@@ -70,8 +71,19 @@ pub trait Engine: Send + 'static {
     }
 
     /// Returns how many sessions the engine itself has at the server of the pooled connections.
+    ///
+    /// If there are any, and [`count`](Engine::count) includes them, a member without sessions is
+    /// dead or has lost its engine. The others take its share within a second. So such an engine
+    /// implements [`is_connected`](Engine::is_connected), and connects only in
+    /// [`read`](Engine::read): the member must not miss that a session was lost.
     fn sessions(&self) -> u32 {
         0
+    }
+
+    /// Returns whether the session of the engine goes on. While it does not, the pool opens
+    /// nothing.
+    fn is_connected(&self) -> bool {
+        true
     }
 
     /// Counts the sessions of the group at the server, by member. By default they cannot be

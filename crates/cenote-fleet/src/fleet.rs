@@ -205,6 +205,12 @@ impl<E: Engine> Joining<E> {
         self
     }
 
+    /// Sets [`Settings::members_max`].
+    pub fn members_max(mut self, members: u32) -> Self {
+        self.settings.members_max = Some(members);
+        self
+    }
+
     /// Joins. The pool should be new: connections that it has are closed first, and callers wait
     /// until the pool has a share. The pool has none yet if the others have to make room, or if the
     /// cell was lost and is learned again.
@@ -216,8 +222,8 @@ impl<E: Engine> Joining<E> {
         if self.engine.sessions() > 0 && pool.manager().shares_sessions() {
             return Err(JoinError::SharedSessions);
         }
-        let beside = governed::annex_size(pool).saturating_add(self.engine.sessions());
-        let terms = self.settings.terms(governed::least(pool), beside)?;
+        let (least, annex) = (governed::least(pool), governed::annex_size(pool));
+        let terms = self.settings.terms(least, annex, self.engine.sessions())?;
         let reins = Arc::new(governed::Reins::new(pool));
         let named = (pool.name().into(), pool.number());
         self.enter(terms, reins, named).await

@@ -8,8 +8,9 @@ use crate::step::Load;
 
 /// A pool of any kind.
 pub(crate) trait Governed: Send + Sync {
-    /// Puts a cap in force. A pool cannot have the size zero, so it is suspended then.
-    fn cap(&self, max_size: u32);
+    /// Puts a cap in force. A pool cannot have the size zero, so it is suspended then. A pool that
+    /// is held is suspended, too, but keeps its connections.
+    fn cap(&self, max_size: u32, is_held: bool);
     fn load(&self) -> Load;
     fn invalidate(&self);
     /// Sets what the timeout errors of the pool say of the fleet.
@@ -24,23 +25,31 @@ pub(crate) struct Reins<M: Manager + 'static> {
     least: u32,
     /// The pool was suspended here, and not by its user.
     suspended: AtomicBool,
+    /// All connections were told to close.
+    emptied: AtomicBool,
 }
 
 impl<M: Manager + 'static> Reins<M> {
     pub(crate) fn new(pool: &Pool<M>) -> Self {
+        pool.wait_for_places();
         Self {
             pool: pool.clone(),
             least: least(pool),
             suspended: AtomicBool::new(false),
+            emptied: AtomicBool::new(false),
         }
     }
 
     fn suspend(&self) {
-        let is_first = !self.suspended.swap(true, Ordering::Relaxed);
-        if is_first {
+        if !self.suspended.swap(true, Ordering::Relaxed) {
             self.pool.suspend();
         }
-        // A connection whose open was under way is closed by a later call.
+    }
+
+    /// A connection that is out is closed when it comes back. One whose open was under way is
+    /// closed by a later call.
+    fn empty(&self) {
+        let is_first = !self.emptied.swap(true, Ordering::Relaxed);
         if is_first || self.pool.status().idle > 0 {
             self.pool.invalidate();
         }
@@ -60,17 +69,21 @@ pub(crate) fn annex_size<M: Manager + 'static>(pool: &Pool<M>) -> u32 {
 }
 
 impl<M: Manager + 'static> Governed for Reins<M> {
-    fn cap(&self, max_size: u32) {
+    fn cap(&self, max_size: u32, is_held: bool) {
         let is_enough = max_size >= self.least;
         let size = max_size.max(self.least) as usize;
-        if !is_enough {
+        if !is_enough || is_held {
             self.suspend();
+        }
+        match is_enough {
+            true => self.emptied.store(false, Ordering::Relaxed),
+            false => self.empty(),
         }
         if self.pool.config().max_size != size {
             let resized = self.pool.resize(size);
             resized.expect("the size is not below the least");
         }
-        if is_enough && self.suspended.swap(false, Ordering::Relaxed) {
+        if is_enough && !is_held && self.suspended.swap(false, Ordering::Relaxed) {
             self.pool.resume();
         }
     }

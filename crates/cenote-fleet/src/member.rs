@@ -4,6 +4,9 @@
 //! after four fifths of the TTL. The others wait for the whole TTL from when they *see* the
 //! renewal. So a member stops before the others take its share, as long as no clock runs more than
 //! a tenth too fast or too slow.
+//!
+//! A member whose control connection is lost may be buried long before. So it is held: its pool
+//! opens nothing until its record is renewed.
 
 use std::time::Duration;
 
@@ -23,11 +26,15 @@ pub struct Member {
     max_size: u32,
     lease_ends: Duration,
     leaving: bool,
+    /// The control connection was lost, and the record is not renewed yet.
+    held: bool,
 }
 
 /// What was read from the engine.
 #[derive(Clone, Debug)]
 pub struct Reading {
+    /// When the member began to read, on its own clock.
+    pub asked: Duration,
     /// The engine's own history: [`Epoch::origin`].
     pub origin: u64,
     /// The cell, if there is one.
@@ -49,6 +56,7 @@ impl Member {
             max_size: 0,
             lease_ends: Duration::ZERO,
             leaving: false,
+            held: false,
         }
     }
 
@@ -57,12 +65,29 @@ impl Member {
         self.id
     }
 
-    /// Returns the cap of the pool that is in force now. It is zero when the lease is over.
+    /// Returns the cap of the pool that is in force now. When the lease is over it is zero, or the
+    /// floor if that was kept: [`Terms::members_max`].
     pub fn max_size(&mut self, now: Duration) -> u32 {
         if now >= self.lease_ends {
-            self.max_size = 0;
+            let floor = match self.leaving {
+                true => 0,
+                false => self.terms.floor_when_cut_off(),
+            };
+            self.max_size = self.max_size.min(floor);
         }
         self.max_size
+    }
+
+    /// The control connection is lost. The others may give the share away as soon as the server
+    /// counts no session of this member.
+    pub fn lost(&mut self) {
+        self.held = true;
+    }
+
+    /// Returns whether the pool must open nothing, whatever its cap is. It may go on with what it
+    /// has.
+    pub fn is_held(&self) -> bool {
+        self.held
     }
 
     /// Returns when the lease ends.
@@ -89,6 +114,7 @@ impl Member {
             max_size: self.max_size,
             beat: self.beat,
             written: self.written,
+            asked: reading.asked,
             leaving: self.leaving,
             fresh: Epoch {
                 origin: reading.origin,
@@ -105,6 +131,7 @@ impl Member {
     pub fn confirmed(&mut self, asked: Duration, now: Duration, step: &Step) {
         let own = step.cell.members.get(&self.id);
         self.written = own.map_or(0, |record| record.beat).max(self.written);
+        self.held = false;
         let lease = Duration::from_millis(self.terms.ttl.into()) * 4 / 5;
         self.lease_ends = self.lease_ends.max(asked + lease);
         if now < self.lease_ends {

@@ -143,15 +143,28 @@ where
     T::Stream: Send,
     <T::TlsConnect as TlsConnect<Socket>>::Future: Send,
 {
-    /// Takes the control connection, or opens one. The caller puts it back after success, so that a
-    /// connection whose call failed or was dropped is closed.
-    async fn line(&mut self) -> Result<Line, EngineError> {
-        if let Some(line) = self.line.take().filter(Line::is_open) {
-            return Ok(line);
+    /// Opens the control connection, unless it is open.
+    async fn connect(&mut self) -> Result<(), EngineError> {
+        if self.line.as_ref().is_some_and(Line::is_open) {
+            return Ok(());
         }
+        self.line = None; // its session ends before the next begins
         let mut config = self.config.clone();
         config.application_name(&self.tag);
-        Line::open(&config, self.tls.clone(), self.nudges()).await
+        let line = Line::open(&config, self.tls.clone(), self.nudges()).await?;
+        if !self.has_table {
+            line.make_table(&self.group).await?;
+            self.has_table = true;
+        }
+        self.line = Some(line);
+        Ok(())
+    }
+
+    /// Takes the control connection. The caller puts it back after success, so that a connection
+    /// whose call failed or was dropped is closed.
+    fn line(&mut self) -> Result<Line, EngineError> {
+        let line = self.line.take().filter(Line::is_open);
+        line.ok_or_else(|| "the control connection is lost".into())
     }
 
     /// Tells the nudges of other members of the group.
@@ -165,7 +178,7 @@ where
         sql: &str,
         parameters: &[&(dyn ToSql + Sync)],
     ) -> Result<Vec<Row>, EngineError> {
-        let line = self.line().await?;
+        let line = self.line()?;
         let rows = line.client.query(sql, parameters).await?;
         self.line = Some(line);
         Ok(rows)
@@ -176,7 +189,7 @@ where
         sql: &str,
         parameters: &[&(dyn ToSql + Sync)],
     ) -> Result<u64, EngineError> {
-        let line = self.line().await?;
+        let line = self.line()?;
         let count = line.client.execute(sql, parameters).await?;
         self.line = Some(line);
         Ok(count)
@@ -193,11 +206,7 @@ where
     type Version = Option<i64>;
 
     async fn read(&mut self) -> Result<Snapshot<Option<i64>>, EngineError> {
-        if !self.has_table {
-            let line = self.line().await?;
-            line.make_table(&self.group).await?;
-            (self.line, self.has_table) = (Some(line), true);
-        }
+        self.connect().await?;
         let group = self.group.clone();
         let rows = self.query(READ, &[&group]).await?;
         let row = rows.first().ok_or("the server did not tell its identity")?;
@@ -233,6 +242,10 @@ where
 
     fn sessions(&self) -> u32 {
         1
+    }
+
+    fn is_connected(&self) -> bool {
+        self.line.as_ref().is_some_and(Line::is_open)
     }
 
     async fn count(&mut self) -> Result<Option<Counts>, EngineError> {

@@ -37,6 +37,12 @@ pub struct Settings {
     /// have the same. From one second to ten minutes. Default 10 seconds.
     #[cfg_attr(feature = "serde", serde(with = "human"))]
     pub ttl: Duration,
+    /// The most processes of the group that are alive at once, with those that a deploy adds. If it
+    /// is set, the floor and the overhead of so many members are kept, and a member whose engine is
+    /// away goes on with its floor. Otherwise its pool is suspended when its lease is over. All
+    /// members of a group should have the same. It is refused for an engine that is the server of
+    /// the connections, because the two are away together. Default `None`.
+    pub members_max: Option<u32>,
 }
 
 impl Default for Settings {
@@ -47,22 +53,39 @@ impl Default for Settings {
             weight: 1,
             overhead: 0,
             ttl: Duration::from_secs(10),
+            members_max: None,
         }
     }
 }
 
 impl Settings {
-    /// Checks the settings. `least` is the smallest size of the pool, and `more` is overhead that
-    /// the member has in any case.
-    pub(crate) fn terms(&self, least: u32, more: u32) -> Result<Terms, JoinError> {
+    /// Checks the settings. `least` is the smallest size of the pool, `annex` is overhead that the
+    /// member has in any case, and `control` counts the sessions of the engine.
+    pub(crate) fn terms(&self, least: u32, annex: u32, control: u32) -> Result<Terms, JoinError> {
+        let more = annex.saturating_add(control);
         let overhead = self.overhead.saturating_add(more);
+        let has_control = control > 0;
         let share = self.floor.saturating_add(overhead);
+        let share = share.saturating_add(u32::from(has_control));
         let second = Duration::from_secs(1);
         require(self.floor >= least, "floor", self.floor, || {
             format!("at least {least} (1, `min_size` and `min_idle` of the pool must fit)")
         })?;
         require(self.capacity >= share, "capacity", self.capacity, || {
-            format!("at least {share} (the floor, and {overhead} sessions beside the pool)")
+            let next = if has_control { ", and one to join" } else { "" };
+            format!("at least {share} (the floor, and {overhead} sessions beside the pool{next})")
+        })?;
+        let members_max = self.members_max.unwrap_or(0);
+        let floors = members_max.saturating_mul(share);
+        let is_one_server = has_control && self.members_max.is_some();
+        require(!is_one_server, "members_max", members_max, || {
+            "unset, because the engine is the server of the connections".to_owned()
+        })?;
+        require(self.members_max != Some(0), "members_max", 0, || {
+            "unset, or at least 1".to_owned()
+        })?;
+        require(self.capacity >= floors, "capacity", self.capacity, || {
+            format!("at least {floors} (floor and overhead of {members_max} members)")
         })?;
         require(
             (1..=1000).contains(&self.weight),
@@ -83,6 +106,8 @@ impl Settings {
             weight: self.weight,
             overhead,
             ttl: self.ttl.as_millis() as u32,
+            control: has_control,
+            members_max,
         })
     }
 }

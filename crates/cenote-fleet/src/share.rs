@@ -1,7 +1,8 @@
 //! Shares: how the capacity is divided by floor, demand and weight.
 //!
-//! Floors come first. A member gets its whole floor or nothing, because a part of it may not be
-//! enough for a single connection. If not all floors fit, members that have theirs keep them.
+//! Each member gets its base, which it holds in any case, such as a control connection. Then come
+//! floors. A member gets its whole floor or none of it, because a part may not be enough for a
+//! single connection. If not all floors fit, members that have theirs keep them.
 //!
 //! The rest is poured twice. The first pour raises members to what they want. What is left then
 //! stays where it is: the second pour raises members to what they have already. Each pour is
@@ -12,7 +13,7 @@
 //! - **S1 cap**: the shares are never more than the capacity, together.
 //! - **S2 bounds**: no share is above what its member wants, has, or has as its floor.
 //! - **S3 floors**: if a member is below its floor, the floors of the others leave no room for it,
-//!   and its share is not above what it has.
+//!   and its share is not above what it has, or its base.
 //! - **S4 max-min**: no place could move to a member that wants more from one that has more for its
 //!   weight.
 //! - **S5 nothing wasted**: if a member with its floor gets less than it wants, the whole capacity
@@ -29,6 +30,8 @@ use std::collections::BinaryHeap;
 /// What one member asks for.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ask {
+    /// What the member holds in any case. It is part of the floor.
+    pub(crate) base: u32,
     pub(crate) floor: u32,
     pub(crate) wants: u32,
     pub(crate) has: u32,
@@ -53,11 +56,15 @@ fn lay_floors(capacity: u32, asks: &[Ask], shares: &mut [u32]) -> u32 {
     let mut order: Vec<_> = (0..asks.len()).collect();
     order.sort_by_key(|&nth| asks[nth].has < asks[nth].floor);
     let mut left = capacity;
+    for (share, ask) in shares.iter_mut().zip(asks) {
+        *share = ask.base.min(left);
+        left -= *share;
+    }
     for nth in order {
-        let floor = asks[nth].floor;
-        if floor <= left {
-            shares[nth] = floor;
-            left -= floor;
+        let more = asks[nth].floor.saturating_sub(shares[nth]);
+        if more <= left {
+            shares[nth] += more;
+            left -= more;
         }
     }
     left

@@ -1,8 +1,11 @@
 //! The shell: a task that reads the cell, decides, swaps, and caps the pool.
 //!
-//! The task looks at the pool ten times between two renewals. A round begins when a renewal is due,
+//! The task looks at the pool many times between two renewals. A round begins when a renewal is due,
 //! when a nudge comes, when the callers of the pool want more than its cap, and while connections
-//! are to be given back. Whatever the engine does, the pool is stopped when the lease is over.
+//! are to be given back. While the callers want more than the cap, a round begins five times a
+//! second, because the share of a process that dies may become free at any time. Whatever the
+//! engine does, the pool is stopped when the lease is over, and it opens nothing while the control
+//! connection is lost.
 
 use std::fmt;
 use std::future::Future;
@@ -29,6 +32,16 @@ const TRIES: u32 = 5;
 const RENEWALS: u32 = 10;
 const LOOKS: u32 = 10;
 
+/// A member looks at its pool at least so often, whatever its TTL is. A look is no call to the
+/// engine.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// The time between two rounds while there is more to do: it doubles from the first to the second.
+const BUSY: [Duration; 2] = [Duration::from_millis(10), Duration::from_millis(100)];
+
+/// A member that wants more than it has reads the cell so often.
+const HUNGRY: Duration = Duration::from_millis(200);
+
 /// A call to the engine may take a fourth of the TTL, so that three can fail before the lease ends.
 const CALLS: u32 = 4;
 
@@ -43,6 +56,10 @@ pub(crate) struct Shell<E> {
     peaks: [u32; 2],
     /// More is to be done soon.
     busy: bool,
+    /// The time until the next round if there is more to do.
+    pace: Duration,
+    /// When the last round began.
+    round_at: Duration,
     /// After a failure the engine is left alone until then.
     rest_until: Duration,
     has_left: bool,
@@ -101,11 +118,22 @@ impl Reins {
         let before = self.status.borrow().share;
         let now = self.clock.now();
         let share = self.member.max_size(now);
-        self.pool.cap(share);
+        self.pool.cap(share, self.member.is_held());
         let has_lapsed = before > 0 && share == 0 && now >= self.member.lease_ends();
         if share != before {
             self.status
                 .send_modify(|status| status.capped(share, has_lapsed));
+        }
+    }
+
+    /// The control connection is lost. The pool opens nothing until the record is renewed.
+    fn hold(&mut self) {
+        if !self.member.is_held() {
+            self.member.lost();
+            let was_joined = u64::from(self.member.lease_ends() > Duration::ZERO);
+            self.status
+                .send_modify(|status| status.losses += was_joined);
+            self.pull();
         }
     }
 
@@ -151,6 +179,8 @@ impl<E: Engine> Shell<E> {
             told: 0,
             peaks: [0; 2],
             busy: true,
+            pace: BUSY[0],
+            round_at: Duration::ZERO,
             rest_until: Duration::ZERO,
             has_left: false,
         }
@@ -158,11 +188,12 @@ impl<E: Engine> Shell<E> {
 
     /// Runs until the member has left. It leaves when `stay` is dropped or the pool is closed.
     pub(crate) async fn run(mut self, mut stay: oneshot::Receiver<()>) {
-        let look = self.reins.ttl / RENEWALS / LOOKS;
+        let look = LOOK.min(self.reins.ttl / RENEWALS / LOOKS);
         let mut is_leaving = false;
         while !self.has_left {
             let now = self.reins.clock.now();
-            let next = self.reins.until_lease_ends(now, now + jittered(look));
+            let pause = if self.busy { self.pace } else { look };
+            let next = self.reins.until_lease_ends(now, now + jittered(pause));
             let was_nudged = tokio::select! {
                 biased;
                 _ = &mut stay, if !is_leaving => {
@@ -176,9 +207,10 @@ impl<E: Engine> Shell<E> {
             if is_leaving {
                 self.reins.member.leave();
             }
+            self.check_line();
             self.reins.pull();
             let (wishes, now) = (self.look(), self.reins.clock.now());
-            let is_due = now >= self.renew_at;
+            let is_due = now >= self.renew_at || self.reins.member.is_held();
             let acts = is_due || was_nudged || wishes || self.busy || is_leaving;
             if acts && now >= self.rest_until {
                 // A failure is in the status, and the next round begins after a rest.
@@ -189,11 +221,20 @@ impl<E: Engine> Shell<E> {
         self.reins.pull();
     }
 
-    /// Returns whether the callers of the pool want more than the others know.
+    /// Returns whether the callers of the pool want more than its cap, and it is time to tell the
+    /// others or to see whether they have less.
     fn look(&mut self) -> bool {
         let wants = self.reins.pool.load().wants;
         self.peaks[0] = self.peaks[0].max(wants);
-        wants > self.told && wants > self.reins.status.borrow().share
+        let is_time = self.reins.clock.now() >= self.round_at + HUNGRY;
+        (wants > self.told || is_time) && wants > self.reins.status.borrow().share
+    }
+
+    /// A pool must not open while the others may see that its member has no session.
+    fn check_line(&mut self) {
+        if !self.engine.is_connected() {
+            self.reins.hold();
+        }
     }
 
     /// Runs a round, and again while its swap is lost. A renewal swaps in any case.
@@ -211,6 +252,7 @@ impl<E: Engine> Shell<E> {
             Err(error) => Err(error),
         };
         self.busy |= outcome.is_err();
+        self.check_line();
         if let Err(error) = &outcome {
             if !matches!(error, RoundError::Lost) {
                 let rest = jittered(self.reins.ttl / RENEWALS / 2);
@@ -224,10 +266,13 @@ impl<E: Engine> Shell<E> {
     /// Returns false if the swap was lost.
     async fn try_round(&mut self, is_due: bool) -> Result<bool, RoundError> {
         let asked = self.reins.clock.now();
+        self.round_at = asked;
+        self.check_line();
         let read = self.reins.call(self.engine.read()).await?;
         let counts = self.reins.call(self.engine.count()).await?;
         let cell = read.bytes.map(|bytes| Cell::decode(&bytes)).transpose();
         let reading = Reading {
+            asked,
             origin: read.origin,
             cell: cell.map_err(RoundError::Cell)?,
             counts,
@@ -275,6 +320,10 @@ impl<E: Engine> Shell<E> {
             self.reins.pool.invalidate();
         }
         self.busy = step.orders.soon;
+        self.pace = match step.orders.swap {
+            true => BUSY[0],
+            false => BUSY[1].min(2 * self.pace),
+        };
         self.reins
             .status
             .send_modify(|status| status.decided(&step));

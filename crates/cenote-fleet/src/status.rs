@@ -49,6 +49,8 @@ pub struct FleetStatus {
     pub fenced: u64,
     /// How often the lease of this member was over before it could renew it.
     pub lapses: u64,
+    /// How often this member lost its control connection. Its pool opened nothing meanwhile.
+    pub losses: u64,
     /// Rounds that failed.
     pub failures: u64,
     /// Why the last round failed. `None` after one that succeeded.

@@ -14,6 +14,10 @@
 //!   count must be zero as well, and taken after the member was marked as fenced.
 //! - **F4 learning**: a cell that was made after a loss becomes learned only after it was watched
 //!   for a TTL. By then every member has claimed what it holds, or its lease is over.
+//! - **F5 quick burial**: where each member has a control connection among the counted sessions, a
+//!   record is also removed after two counts of zero that are [`GRACE`] apart, with no beat between.
+//!   A member that lives notices within the grace that its control connection is lost. From then on
+//!   its pool opens nothing, until a swap has renewed its record over a new connection.
 //!
 //! The simulation in `tests/it/` checks the sum of F1 and F2 at every step: the sessions at the
 //! server are never more than the capacity.
@@ -29,6 +33,10 @@ pub use seen::{Counts, Seen};
 use crate::cell::{Cell, Epoch, MemberId, Record};
 use crate::share::{Ask, shares};
 
+/// The time in which a process notices that its control connection is lost. The end of a connection
+/// reaches it in milliseconds, also on a machine that is busy.
+const GRACE: Duration = Duration::from_millis(300);
+
 /// The settings of a member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Terms {
@@ -43,6 +51,20 @@ pub struct Terms {
     pub overhead: u32,
     /// How long it may be silent before it is fenced, in milliseconds.
     pub ttl: u32,
+    /// Every member has a control connection at the server of the pooled connections, and it is
+    /// counted with them. A member that lives has a session, and one place is kept for the control
+    /// connection of the next process that joins.
+    pub control: bool,
+    /// The most members that there are at once, with those that are cut off. If it is not zero,
+    /// their floors are kept for them, and a member whose lease is over goes on with its floor.
+    pub members_max: u32,
+}
+
+impl Terms {
+    /// Returns how large the pool may be while the lease is over.
+    pub(crate) fn floor_when_cut_off(&self) -> u32 {
+        if self.members_max > 0 { self.floor } else { 0 }
+    }
 }
 
 /// What the pool of a member does.
@@ -69,6 +91,8 @@ pub struct Mine {
     pub beat: u64,
     /// The last of its numbers that is known to be in the cell. Zero if none is.
     pub written: u64,
+    /// When it began to read the cell, before the sessions were counted.
+    pub asked: Duration,
     /// It wants to leave, and asks for nothing.
     pub leaving: bool,
     /// The epoch of a cell that it has to make. Its origin is that of the engine now.
@@ -118,9 +142,13 @@ pub fn step(now: Duration, mine: &Mine, cell: Option<&Cell>, seen: &mut Seen) ->
     };
     let (held, in_force) = claim(mine, &mut next, seen, &mut orders);
     let goal = goal(mine, &next, seen).unwrap_or(held);
-    let has = held.max(goal.min(room_for(mine.id, &next, seen)));
+    let room = room_for(mine, &next, seen);
+    let has = held.max(goal.min(room));
+    // Connections that are told as a fact may have ended meanwhile. Where they are more than the
+    // capacity leaves, nothing may be opened in their place.
+    let most = room.max(in_force.saturating_add(mine.terms.overhead));
     let max_size = match next.learned || mine.leaving {
-        true => goal.min(has).saturating_sub(mine.terms.overhead),
+        true => goal.min(most).saturating_sub(mine.terms.overhead),
         false => in_force,
     };
     let is_gone = mine.load.open == 0 && mine.max_size == 0;
@@ -131,7 +159,8 @@ pub fn step(now: Duration, mine: &Mine, cell: Option<&Cell>, seen: &mut Seen) ->
         record.has = has;
     }
     announce(mine, read, &next, &mut orders);
-    orders.soon |= held > goal;
+    let is_gone = |id: &MemberId| seen.gone_for(*id, mine.asked).is_some();
+    orders.soon |= held > goal || mine.terms.control && next.members.keys().any(is_gone);
     orders.swap |= max_size > mine.max_size;
     Step {
         cell: next,
@@ -160,11 +189,21 @@ fn longest_ttl(cell: &Cell, mine: &Mine) -> Duration {
     milliseconds(ttls.fold(mine.terms.ttl, u32::max))
 }
 
-/// Marks silent members as fenced, and removes those whose sessions have ended. Returns the members
-/// whose sessions are to be ended.
+/// Marks silent members as fenced, and removes those whose sessions have ended. Returns the tags
+/// whose sessions are to be ended: of silent members, and of old strays.
 fn bury(now: Duration, mine: &Mine, next: &mut Cell, seen: &Seen) -> Vec<MemberId> {
-    let mut fence = Vec::new();
+    // A member that is cut off may keep its floor.
+    let kept = match mine.terms.members_max {
+        0 => 0,
+        _ => largest_floor(next, mine),
+    };
+    let mut fence = seen.strays_for(now, longest_ttl(next, mine));
+    fence.retain(|&id| id != mine.id && seen.count(id) > kept);
     next.members.retain(|&id, record| {
+        let gone = seen.gone_for(id, mine.asked);
+        if mine.terms.control && id != mine.id && gone.is_some_and(|gone| gone >= GRACE) {
+            return false;
+        }
         let was_fenced = record.fenced;
         let is_silent = seen.silent_for(id, now) >= milliseconds(record.ttl);
         record.fenced |= is_silent && id != mine.id;
@@ -176,7 +215,7 @@ fn bury(now: Duration, mine: &Mine, next: &mut Cell, seen: &Seen) -> Vec<MemberI
             None => false,
             // The count was taken before the mark was written, so it proves nothing.
             Some(_) if !was_fenced => true,
-            Some(_) if seen.count(id) == 0 => false,
+            Some(_) if seen.count(id) <= kept => false,
             Some(_) => {
                 fence.push(id);
                 true
@@ -192,9 +231,12 @@ fn claim(mine: &Mine, next: &mut Cell, seen: &Seen, orders: &mut Orders) -> (u32
     let terms = &mine.terms;
     let before = next.members.get(&mine.id);
     // A learned cell without the member: the member is new, or it was buried and its share was
-    // given away. Then only the connections that exist count.
+    // given away. Then only the connections that exist count, and the floor that was kept for it.
     let is_void = before.is_none() && next.learned;
-    let in_force = if is_void { 0 } else { mine.max_size };
+    let in_force = match is_void {
+        true => mine.max_size.min(terms.floor_when_cut_off()),
+        false => mine.max_size,
+    };
     let was_fenced = before.is_some_and(|record| record.fenced);
     orders.invalidate = mine.load.open > 0 && (is_void || was_fenced);
 
@@ -231,6 +273,7 @@ fn goal(mine: &Mine, next: &Cell, seen: &Seen) -> Option<u32> {
     let is_living = |record: &Record| !record.fenced;
     let living = next.members.iter().filter(|(_, record)| is_living(record));
     let asks = living.clone().map(|(id, record)| Ask {
+        base: u32::from(mine.terms.control).min(record.floor),
         floor: record.floor,
         wants: record.wants.min(next.capacity()),
         has: record.has.max(seen.count(*id)),
@@ -239,18 +282,42 @@ fn goal(mine: &Mine, next: &Cell, seen: &Seen) -> Option<u32> {
     let fenced = next.members.iter().filter(|(_, record)| !is_living(record));
     let taken = sum(fenced.map(|(id, record)| record.has.max(seen.count(*id))));
     let left = next.capacity().saturating_sub(taken);
-    let left = left.saturating_sub(seen.strays(next));
+    let left = left.saturating_sub(kept_for_others(mine, next, seen));
     let shares = shares(left, &asks.collect::<Vec<_>>());
     let place = living.map(|(id, _)| *id).position(|id| id == mine.id)?;
     next.learned.then(|| shares[place])
 }
 
-/// Returns how many sessions the capacity leaves to a member, as things are.
-fn room_for(id: MemberId, cell: &Cell, seen: &Seen) -> u32 {
-    let others = cell.members.iter().filter(|(other, _)| **other != id);
+/// Returns how many sessions the capacity leaves to the member, as things are.
+fn room_for(mine: &Mine, cell: &Cell, seen: &Seen) -> u32 {
+    let others = cell.members.iter().filter(|(other, _)| **other != mine.id);
     let taken = sum(others.map(|(other, record)| record.has.max(seen.count(*other))));
     let left = cell.capacity().saturating_sub(taken);
-    left.saturating_sub(seen.strays(cell))
+    left.saturating_sub(kept_for_others(mine, cell, seen))
+}
+
+/// Returns how many sessions belong to processes that are not in the cell, or are kept for them.
+fn kept_for_others(mine: &Mine, cell: &Cell, seen: &Seen) -> u32 {
+    if mine.terms.members_max == 0 {
+        let strays = sum(seen.stray_counts(cell).map(|(_, count)| count));
+        return strays.max(u32::from(mine.terms.control));
+    }
+    let floor = largest_floor(cell, mine);
+    let mut absent = mine.terms.members_max as usize;
+    absent = absent.saturating_sub(cell.members.len());
+    let strays = seen.stray_counts(cell).map(|(_, count)| {
+        absent = absent.saturating_sub(1);
+        count.max(floor)
+    });
+    let strays = sum(strays);
+    strays.saturating_add(floor.saturating_mul(absent as u32))
+}
+
+/// The floors of the members are not known while they are not in the cell.
+fn largest_floor(cell: &Cell, mine: &Mine) -> u32 {
+    let floors = cell.members.values().map(|record| record.floor);
+    let own = mine.terms.floor.saturating_add(mine.terms.overhead);
+    floors.fold(own, u32::max)
 }
 
 /// Orders a swap and a nudge if the cell has changed in a way that matters to the others.

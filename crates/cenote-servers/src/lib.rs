@@ -35,6 +35,7 @@
 
 mod certificate;
 pub mod chromium;
+pub mod faketime;
 mod home;
 pub mod mariadb;
 pub mod nats;

@@ -216,6 +216,41 @@ impl<M: Manager + 'static> Pool<M> {
         self.order_all(|ledger, now, orders| ledger.resume(now, orders));
     }
 
+    /// From now on an open that fails because the backend has too many connections
+    /// ([`ErrorClass::Overloaded`](crate::error::ErrorClass::Overloaded)) is tried again for as long
+    /// as a caller waits, whatever [`Config::on_open_error`](crate::Config::on_open_error) says.
+    /// Callers get no error but their own timeout, and the breaker counts no failure. A fleet of
+    /// pools that share the connections of a server sets this: there a place becomes free.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # use std::sync::atomic::{AtomicU32, Ordering};
+    /// use cenote::error::ErrorClass;
+    ///
+    /// # struct Busy(AtomicU32);
+    /// # impl cenote::Manager for Busy {
+    /// #     type Resource = ();
+    /// #     type Error = std::io::Error;
+    /// #     async fn open(&self) -> Result<(), std::io::Error> {
+    /// #         match self.0.fetch_add(1, Ordering::Relaxed) {
+    /// #             0 => Err(std::io::Error::other("too many connections")),
+    /// #             _ => Ok(()),
+    /// #         }
+    /// #     }
+    /// #     fn classify(&self, _: &std::io::Error) -> ErrorClass { ErrorClass::Overloaded }
+    /// # }
+    /// # let manager = Busy(AtomicU32::new(0)); // full at the first open
+    /// let pool = cenote::Pool::builder(manager).build()?;
+    /// pool.wait_for_places();
+    /// drop(pool.acquire().await?); // it had to wait for a place at the backend
+    /// assert_eq!(pool.status().open_failed, 1);
+    /// # Ok(()) }
+    /// ```
+    pub fn wait_for_places(&self) {
+        self.order_all(|ledger, _, _| ledger.wait_for_places());
+    }
+
     /// Stops the upkeep until [`resume_upkeep`](Pool::resume_upkeep): eviction, lifetime,
     /// heartbeat, refill and leak reports. The pool lends as before.
     ///

@@ -101,4 +101,5 @@ async fn listen<S, T>(
             Err(_) => break,
         }
     }
+    nudges.notify_one(); // the connection is lost
 }

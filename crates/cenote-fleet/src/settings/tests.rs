@@ -5,7 +5,8 @@
 fn settings_are_read_from_a_file_and_written_back() {
     use super::Settings;
 
-    let text = r#"{"capacity":80,"floor":2,"weight":3,"overhead":1,"ttl":"30s"}"#;
+    let text = "{\"capacity\":80,\"floor\":2,\"weight\":3,\"overhead\":1,\"ttl\":\"30s\",\
+                \"members_max\":8}";
 
     let settings: Settings = serde_json::from_str(text).unwrap();
 

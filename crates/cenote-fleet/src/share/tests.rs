@@ -6,6 +6,7 @@ use super::*;
 
 fn ask(floor: u32, wants: u32, has: u32, weight: u32) -> Ask {
     Ask {
+        base: 0,
         floor,
         wants,
         has,
@@ -16,12 +17,10 @@ fn ask(floor: u32, wants: u32, has: u32, weight: u32) -> Ask {
 fn any_asks(rng: &mut Rng) -> (u32, Vec<Ask>) {
     let asks = (0..rng.usize(1..8))
         .map(|_| {
-            ask(
-                rng.u32(..4),
-                rng.u32(..20),
-                rng.u32(..15),
-                [1, 1, 1, 2, 3, 7][rng.usize(..6)],
-            )
+            let weight = [1, 1, 1, 2, 3, 7][rng.usize(..6)];
+            let ask = ask(rng.u32(..4), rng.u32(..20), rng.u32(..15), weight);
+            let base = rng.u32(..=ask.floor);
+            Ask { base, ..ask }
         })
         .collect();
     (rng.u32(..40), asks)
@@ -37,7 +36,7 @@ fn assert_sound(capacity: u32, asks: &[Ask], shares: &[u32]) {
         assert!(share <= ask.floor.max(ask.wants).max(ask.has), "S2: {told}");
         if share < ask.floor {
             assert!(
-                capacity - laid < ask.floor && share <= ask.has,
+                capacity - laid < ask.floor - ask.base.min(share) && share <= ask.has.max(ask.base),
                 "S3: {told}"
             );
         } else if share < ask.wants {
@@ -49,8 +48,11 @@ fn assert_sound(capacity: u32, asks: &[Ask], shares: &[u32]) {
 
 fn floors_laid(asks: &[Ask], shares: &[u32]) -> u32 {
     let laid = asks.iter().zip(shares);
-    let laid = laid.filter(|(ask, share)| **share >= ask.floor);
-    laid.map(|(ask, _)| ask.floor).sum()
+    laid.map(|(ask, &share)| match share >= ask.floor {
+        true => ask.floor,
+        false => ask.base.min(share),
+    })
+    .sum()
 }
 
 /// Checks the rest of S5, and S4, for a member that wants more.

@@ -14,9 +14,21 @@ pub type Counts = BTreeMap<MemberId, u32>;
 pub struct Seen {
     /// The present epoch, and when it was first seen.
     epoch: Option<(Epoch, Duration)>,
-    /// The last beat of each member, and when it was first seen.
-    beats: BTreeMap<MemberId, (u64, Duration)>,
+    members: BTreeMap<MemberId, Sign>,
+    /// Tags of sessions that belong to no member, and when they were first seen.
+    strays: BTreeMap<MemberId, Duration>,
     counts: Option<Counts>,
+}
+
+/// The signs of life of one member.
+#[derive(Clone, Copy, Debug)]
+struct Sign {
+    /// Its last beat, and when that was first seen.
+    beat: (u64, Duration),
+    /// Sessions of it were counted at least once.
+    was_counted: bool,
+    /// Since when no session of it is counted.
+    gone: Option<Duration>,
 }
 
 impl Seen {
@@ -30,13 +42,25 @@ impl Seen {
         if self.epoch.is_none_or(|(epoch, _)| epoch != cell.epoch) {
             self.epoch = Some((cell.epoch, now));
         }
-        self.beats.retain(|id, _| cell.members.contains_key(id));
+        self.members.retain(|id, _| cell.members.contains_key(id));
         for (id, record) in &cell.members {
-            let seen = self.beats.entry(*id).or_insert((record.beat, now));
-            if seen.0 != record.beat {
-                *seen = (record.beat, now);
+            let count = self.count(*id);
+            let sign = self.members.entry(*id).or_insert(Sign {
+                beat: (record.beat, now),
+                was_counted: false,
+                gone: None,
+            });
+            if sign.beat.0 != record.beat {
+                sign.beat = (record.beat, now);
+                sign.gone = None;
             }
+            sign.was_counted |= count > 0;
+            let is_gone = sign.was_counted && count == 0;
+            sign.gone = is_gone.then(|| sign.gone.unwrap_or(now));
         }
+        let tags = self.stray_counts(cell).map(|(id, _)| id);
+        let since = |id| self.strays.get(&id).copied().unwrap_or(now);
+        self.strays = tags.map(|id| (id, since(id))).collect();
     }
 
     pub(super) fn has_watched_epoch(&self, now: Duration, long_enough: Duration) -> bool {
@@ -46,8 +70,23 @@ impl Seen {
 
     /// Returns for how long the beat of a member has not changed.
     pub(super) fn silent_for(&self, id: MemberId, now: Duration) -> Duration {
-        let since = self.beats.get(&id).map_or(now, |(_, since)| *since);
+        let since = self.members.get(&id).map_or(now, |sign| sign.beat.1);
         now.saturating_sub(since)
+    }
+
+    /// Returns for how long no session of a member was counted, between two counts: from the end of
+    /// the first to the begin of the last. The member did not beat meanwhile. It is `None` for a
+    /// member that has sessions, or whose sessions were never seen: they may have another role.
+    pub(super) fn gone_for(&self, id: MemberId, asked: Duration) -> Option<Duration> {
+        let gone = self.members.get(&id)?.gone?;
+        Some(asked.saturating_sub(gone))
+    }
+
+    /// Returns the tags of sessions that have belonged to no member for so long.
+    pub(super) fn strays_for(&self, now: Duration, long: Duration) -> Vec<MemberId> {
+        let old = |since: Duration| now.saturating_sub(since) >= long;
+        let strays = self.strays.iter().filter(|(_, since)| old(**since));
+        strays.map(|(id, _)| *id).collect()
     }
 
     pub(super) fn counts(&self) -> Option<&Counts> {
@@ -60,10 +99,10 @@ impl Seen {
         count.copied().unwrap_or(0)
     }
 
-    /// Returns how many sessions were counted that belong to no member.
-    pub(super) fn strays(&self, cell: &Cell) -> u32 {
+    /// Returns the sessions that were counted and belong to no member, by their tags.
+    pub(super) fn stray_counts(&self, cell: &Cell) -> impl Iterator<Item = (MemberId, u32)> {
         let counts = self.counts().into_iter().flatten();
         let strays = counts.filter(|(id, _)| !cell.members.contains_key(id));
-        super::sum(strays.map(|(_, count)| *count))
+        strays.map(|(id, count)| (*id, *count))
     }
 }

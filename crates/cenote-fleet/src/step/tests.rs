@@ -15,6 +15,8 @@ fn terms() -> Terms {
         weight: 1,
         overhead: 0,
         ttl: TTL,
+        control: false,
+        members_max: 0,
     }
 }
 
@@ -27,6 +29,7 @@ fn mine(open: u32, max_size: u32, wants: u32) -> Mine {
         max_size,
         beat: 100,
         written: 0,
+        asked: Duration::ZERO,
         leaving: false,
         fresh: Epoch { nonce: 99, ..EPOCH },
     }

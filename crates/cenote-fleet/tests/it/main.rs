@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "the helpers of tests are tests")]
 
+#[cfg(feature = "postgres")]
+mod chaos;
 #[cfg(any(
     all(feature = "mysql", feature = "nats"),
     all(feature = "postgres", feature = "redis")

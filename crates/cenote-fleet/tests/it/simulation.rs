@@ -69,6 +69,21 @@ fn a_lost_swap_that_is_ignored_breaks_the_cap() {
 }
 
 #[test]
+fn burial_without_a_look_at_the_count_breaks_the_cap() {
+    assert_caught(Bug::BuriedUncounted);
+}
+
+#[test]
+fn a_member_that_opens_without_its_control_connection_breaks_the_cap() {
+    assert_caught(Bug::OpensWithoutControl);
+}
+
+#[test]
+fn a_floor_that_is_used_and_not_kept_breaks_the_cap() {
+    assert_caught(Bug::FloorNotKept);
+}
+
+#[test]
 fn a_canceller_that_is_not_counted_breaks_the_cap() {
     assert_caught(Bug::CancellerNotCounted);
 }

@@ -143,6 +143,8 @@ pub(crate) struct Ledger<R: Resource> {
     looks_every: Duration,
     closed: bool,
     suspended: bool,
+    /// A backend that has too many connections is waited for.
+    patient: bool,
     paused: bool,
     /// There is a hook to be asked before an idle resource is lent.
     asks: bool,
@@ -224,6 +226,7 @@ impl<R: Resource> Ledger<R> {
             looked_at: now,
             closed: false,
             suspended: false,
+            patient: false,
             paused: false,
             asks,
             upkeep_runs: true,

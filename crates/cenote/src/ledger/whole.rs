@@ -103,6 +103,15 @@ impl<R: Resource> Ledger<R> {
         self.changed(now, orders);
     }
 
+    /// From now on `overloaded` is called instead of `open_failed`.
+    pub(crate) fn wait_for_places(&mut self) {
+        self.patient = true;
+    }
+
+    pub(crate) fn waits_for_places(&self) -> bool {
+        self.patient
+    }
+
     /// Takes an idle resource out to be looked at. It comes back by `put_back` or `judged`.
     pub(crate) fn look_at(&mut self, slot: SlotNo, id: u64, now: Moment) -> Option<R> {
         let entry = self.slots.get(slot)?;

@@ -11,6 +11,10 @@ use crate::rt::sync::Ordering;
 use crate::status::CloseReason;
 use crate::time::Moment;
 
+/// The longest pause between two tries at a backend that is full. A place there may become free at
+/// any time, and a try costs the backend little.
+const PLACE_RETRY: Duration = Duration::from_millis(500);
+
 /// The result of a check or a clean.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
@@ -51,7 +55,11 @@ impl<R: Resource> Ledger<R> {
 
     /// Returns whether the open of this slot is still wanted. If not, the slot is free.
     pub(crate) fn may_open(&mut self, slot: SlotNo, now: Moment, orders: &mut Orders<R>) -> bool {
-        let wanted = !self.closed && (self.slots[slot].refill || !self.waiters.is_empty());
+        // A pool that is suspended begins no open, and does not go on with one that has failed. A
+        // proof that the backend is back would begin again at once.
+        let serves = !self.suspended || self.breaker.proving;
+        let wanted =
+            serves && !self.closed && (self.slots[slot].refill || !self.waiters.is_empty());
         if !wanted {
             self.vacate(slot, now, orders);
         }
@@ -109,6 +117,35 @@ impl<R: Resource> Ledger<R> {
         now: Moment,
         orders: &mut Orders<R>,
     ) -> AfterFailure {
+        let fails = self.limits.on_open_error == OnOpenError::Fail;
+        self.after_failure(slot, error, fails, now, orders)
+    }
+
+    /// The backend has too many connections for another one, and the pool waits for a place there:
+    /// the open is tried again for as long as a caller waits.
+    pub(crate) fn overloaded(
+        &mut self,
+        slot: SlotNo,
+        error: OpenError<R::Error>,
+        now: Moment,
+        orders: &mut Orders<R>,
+    ) -> AfterFailure {
+        let after = self.after_failure(slot, error, false, now, orders);
+        match after {
+            AfterFailure::Retry(delay) => AfterFailure::Retry(delay.min(PLACE_RETRY)),
+            AfterFailure::GiveUp => after,
+        }
+    }
+
+    /// `fails` says whether the first waiter gets the error.
+    fn after_failure(
+        &mut self,
+        slot: SlotNo,
+        error: OpenError<R::Error>,
+        fails: bool,
+        now: Moment,
+        orders: &mut Orders<R>,
+    ) -> AfterFailure {
         self.counts.open_failed += 1;
         self.found_dead(now);
         // This open was held up, and as many others run as may. They try again, and this one does
@@ -118,7 +155,6 @@ impl<R: Resource> Ledger<R> {
         let before = self.last_failure.replace(Box::new(error.clone()));
         orders.drop_later(before.map(|error| Many::Error(*error)));
         let delay = self.back_off(now);
-        let fails = self.limits.on_open_error == OnOpenError::Fail;
         let after = if self.closed || is_replaced || fails || self.waiters.is_empty() {
             if fails {
                 self.refuse_first(error, now, orders);

@@ -121,10 +121,16 @@ impl<K: Kind> Duty<K> {
                 }
             };
             let mut orders = Orders::default();
-            let after =
-                shared
-                    .ledger_off_trays()
-                    .open_failed(slot, error.clone(), now, &mut orders);
+            let (is_full, after) = {
+                let mut ledger = shared.ledger_off_trays();
+                let is_full = class == ErrorClass::Overloaded && ledger.waits_for_places();
+                let (error, orders) = (error.clone(), &mut orders);
+                let after = match is_full {
+                    true => ledger.overloaded(slot, error, now, orders),
+                    false => ledger.open_failed(slot, error, now, orders),
+                };
+                (is_full, after)
+            };
             self.done = after == AfterFailure::GiveUp;
             // The waiter that gets the error is woken first. The strategy is asked before another
             // open is begun.
@@ -134,7 +140,9 @@ impl<K: Kind> Duty<K> {
                 error: Some(&error),
                 ..Failed::new(Failure::Open)
             };
-            shared.report(Evidence::Failed(failed), Place::Task);
+            if !is_full {
+                shared.report(Evidence::Failed(failed), Place::Task);
+            }
             if let Some(rest) = rest {
                 shared.carry_out_rest(*rest, Place::Task);
             }

@@ -53,28 +53,29 @@ impl World {
         let shares = || {
             members.iter().map(|process| {
                 let record = &cell.members[&process.id];
-                let more = |count: u32| {
-                    if count > 0 {
-                        count + record.floor - 1
-                    } else {
-                        0
-                    }
+                let more = |count: u32| match count {
+                    0 => u32::from(self.plan.can_count()), // its control connection
+                    _ => count + record.floor - 1,
                 };
                 let wants = more(process.pool.demand.max(1)).min(cell.capacity());
                 (more(process.pool.max_size), wants, record)
             })
         };
+        let absent = self.plan.members_max.saturating_sub(members.len() as u32);
+        // The floors of the absent, or the place of the next control connection.
+        let kept = 2 * absent + u32::from(self.plan.can_count());
+        let usable = self.plan.capacity - kept;
         let given: u32 = shares().map(|(share, ..)| share).sum();
-        let laid = shares().filter(|(share, _, record)| *share >= record.floor);
-        let laid: u32 = laid.map(|(.., record)| record.floor).sum();
+        let laid = shares().map(|(share, _, record)| share.min(record.floor));
+        let laid: u32 = laid.sum();
         for (less, wants, poor) in shares().filter(|(less, wants, _)| less < wants) {
             if less < poor.floor {
-                if laid + poor.floor <= self.plan.capacity {
+                if laid - less + poor.floor <= usable {
                     return fail("a floor is missing that fits");
                 }
                 continue;
             }
-            if given < self.plan.capacity {
+            if given < usable {
                 return fail("a place is free that a member wants");
             }
             for (more, enough, rich) in shares() {

@@ -3,14 +3,16 @@
 //!
 //! Members run the real protocol. Their pools and the server are models, so that a play takes
 //! milliseconds. Letters are slow, lost, or answered after their sender has given up. Processes are
-//! stopped, cut off, killed and started. The server is wiped, or restored from an old state. Clocks
+//! stopped, cut off, killed and started, and lose their sessions while they live. The server is wiped, or restored from an old state. Clocks
 //! run at 0.9 to 1.1 of the right rate, and wall clocks jump.
 //!
 //! # Oracles
-//! - **O1 cap**: the sessions at the server are never more than the capacity.
+//! - **O1 cap**: the sessions at the server are never more than the capacity. Of the processes
+//!   that have a control connection and no share, all but one are beside the budget.
 //! - **O2 end**: when the faults have stopped and the silent members are buried, shares are max-min
 //!   within three renewals of any change of demand.
-//! - **O3 wall**: the server's own limit refuses no open, unless a process was stopped.
+//! - **O3 wall**: the server's own limit refuses no open, unless a process was stopped or two
+//!   join at once.
 
 mod finale;
 mod plan;

@@ -16,6 +16,12 @@ pub(crate) enum Bug {
     LostSwapIgnored,
     /// The canceller's session is not part of the overhead.
     CancellerNotCounted,
+    /// A member without a control connection passes for one without sessions.
+    BuriedUncounted,
+    /// A member goes on opening after it has lost its control connection.
+    OpensWithoutControl,
+    /// A floor that is used while the engine is away is not kept.
+    FloorNotKept,
 }
 
 /// How the sessions at the server are seen.
@@ -32,6 +38,9 @@ pub(crate) enum Sight {
     Quiet,
 }
 
+/// At most so many processes run at once.
+pub(crate) const MOST: usize = 6;
+
 /// The time in which a member must be heard of, in milliseconds.
 pub(crate) const TTL: u32 = 10_000;
 
@@ -47,23 +56,35 @@ pub(crate) struct Plan {
     pub(crate) slow: u64,
     /// How many ticks pass between two faults, on average.
     pub(crate) calm: u32,
+    /// Members go on with their floor while the engine is away. So many are alive at once.
+    pub(crate) members_max: u32,
 }
 
 impl Plan {
     pub(crate) fn draw(rng: &mut Rng, bug: Option<Bug>) -> Self {
         let sights = [Sight::Counted, Sight::Blind, Sight::Quiet, Sight::Walled];
         // A wall would hide the effect of a bug.
-        let sight = sights[rng.usize(..if bug.is_some() { 3 } else { 4 })];
+        let sight = match bug {
+            Some(Bug::BuriedUncounted | Bug::OpensWithoutControl) => Sight::Counted,
+            Some(Bug::FloorNotKept) => Sight::Blind,
+            Some(_) => sights[rng.usize(..3)],
+            None => sights[rng.usize(..4)],
+        };
+        let is_blind = matches!(sight, Sight::Blind | Sight::Quiet);
+        let keeps_floors = is_blind && (rng.bool() || bug == Some(Bug::FloorNotKept));
+        let members_max = if keeps_floors { MOST as u32 } else { 0 };
         // A quiet member always renews its lease in time.
         let worst = if sight == Sight::Quiet { 2 } else { 3 };
         Self {
             bug,
             sight,
-            capacity: rng.u32(8..24),
+            // A floor and an overhead of one, for each member.
+            capacity: rng.u32(8.max(2 * members_max)..24),
             processes: rng.usize(2..5),
             lost: [0, 10, 100][rng.usize(..worst)],
             slow: [20, 100, 500][rng.usize(..worst)],
             calm: [20, 60, 200][rng.usize(..3)],
+            members_max,
         }
     }
 
@@ -73,11 +94,18 @@ impl Plan {
             capacity: self.capacity,
             floor: 1,
             weight: [1, 1, 2][rng.usize(..3)],
-            overhead: canceller,
+            overhead: canceller + u32::from(self.can_count()),
             ttl: TTL,
+            control: self.can_count(),
+            members_max: match self.bug {
+                Some(Bug::FloorNotKept) => 1,
+                _ => self.members_max,
+            },
         }
     }
 
+    /// The engine is the server of the connections: it counts them, and members have a control
+    /// connection to it.
     pub(crate) fn can_count(&self) -> bool {
         matches!(self.sight, Sight::Counted | Sight::Walled)
     }

@@ -15,6 +15,8 @@ const LONGEST: u64 = 40;
 #[derive(Debug)]
 pub(crate) struct Pool {
     pub(crate) max_size: u32,
+    /// It lends and opens nothing, and keeps what it has.
+    pub(crate) is_held: bool,
     /// How many connections callers want to hold.
     pub(crate) demand: u32,
     idle: Vec<u64>,
@@ -31,6 +33,7 @@ impl Pool {
     pub(crate) fn new() -> Self {
         Self {
             max_size: 0,
+            is_held: false,
             demand: 0,
             idle: Vec::new(),
             leased: Vec::new(),
@@ -96,7 +99,9 @@ impl Pool {
         self.finish_opens(now, id, server);
         self.end_leases(now, server, rng);
         self.idle.retain(|session| server.is_alive(*session));
-        self.serve(now, plan, rng);
+        if !self.is_held {
+            self.serve(now, plan, rng);
+        }
         self.cancel(now, id, server, may_cancel, rng);
     }
 
@@ -160,12 +165,14 @@ impl Pool {
         may_cancel: bool,
         rng: &mut Rng,
     ) {
+        let mut leased = self.leased.iter();
+        let may_cancel = may_cancel && leased.any(|(session, ..)| server.is_alive(*session));
         if let Some((session, until)) = self.canceller {
-            if until <= now || self.leased.is_empty() || !may_cancel {
+            if until <= now || !may_cancel {
                 server.end(session);
                 self.canceller = None;
             }
-        } else if may_cancel && !self.leased.is_empty() && rng.u8(..20) == 0 {
+        } else if may_cancel && rng.u8(..20) == 0 {
             let session = server.open(id);
             self.canceller = session.map(|session| (session, now + rng.u64(..200)));
         }

@@ -7,12 +7,16 @@ use fastrand::Rng;
 
 use super::plan::{Bug, Plan};
 use super::pool::Pool;
+use super::server::Server;
 
 /// The time between two renewals, in milliseconds.
 pub(crate) const RENEW: u64 = 1000;
 
 /// A round that has no answer after so long is given up.
 const PATIENCE: u64 = 900;
+
+/// The longest time until a process notices that its control connection has ended.
+const LONGEST_NOTICE: u64 = 150;
 
 #[derive(Debug)]
 pub(crate) struct Process {
@@ -24,6 +28,12 @@ pub(crate) struct Process {
     pub(crate) stopped_until: u64,
     /// It has no line to the engine before this time.
     pub(crate) cut_until: u64,
+    /// Its control connection. It may have ended.
+    pub(crate) control: Option<u64>,
+    /// When it notices that its control connection has ended.
+    notices_at: Option<u64>,
+    /// When its callers want how many connections again, after they have wanted none.
+    pub(crate) burst: Option<(u64, u32)>,
     pub(crate) leaving: bool,
     pub(crate) is_gone: bool,
     round: Option<Round>,
@@ -89,6 +99,9 @@ impl Process {
             },
             stopped_until: 0,
             cut_until: 0,
+            control: None,
+            notices_at: None,
+            burst: None,
             leaving: false,
             is_gone: false,
             round: None,
@@ -116,12 +129,54 @@ impl Process {
         now >= self.stopped_until
     }
 
+    /// Looks after the control connection. Its end is noticed after a moment. Returns whether a
+    /// round can begin.
+    pub(crate) fn keep_control(
+        &mut self,
+        now: u64,
+        plan: &Plan,
+        server: &mut Server,
+        rng: &mut Rng,
+    ) -> bool {
+        if !plan.can_count() {
+            return true;
+        }
+        let is_alive = |control| server.is_alive(control);
+        let can_notice = now >= self.cut_until;
+        if can_notice && self.control.is_some_and(|control| !is_alive(control)) {
+            let at = *self
+                .notices_at
+                .get_or_insert(now + rng.u64(..LONGEST_NOTICE));
+            if now >= at {
+                (self.control, self.notices_at) = (None, None);
+                self.round = None;
+                self.next_at = now + rng.u64(..2500);
+                if plan.bug != Some(Bug::OpensWithoutControl) {
+                    self.member.lost();
+                }
+            }
+        }
+        if self.control.is_none() && now >= self.next_at && now >= self.cut_until {
+            self.control = server.open_control(self.id);
+        }
+        self.control.is_some()
+    }
+
+    /// Its callers may want connections again.
+    pub(crate) fn keep_demand(&mut self, now: u64) {
+        if let Some((_, demand)) = self.burst.take_if(|(at, _)| *at <= now) {
+            self.pool.demand = demand;
+        }
+    }
+
     /// Puts the present cap in force, and returns whether the lease goes on.
     pub(crate) fn keep_cap(&mut self, now: u64, plan: &Plan, rng: &mut Rng) -> bool {
         let time = self.time(now, plan.bug);
         let max_size = self.member.max_size(time);
         self.pool.resize(max_size, now, rng);
-        time < self.member.lease_ends()
+        self.pool.is_held = self.member.is_held();
+        let goes_on = time < self.member.lease_ends() || max_size > 0;
+        goes_on && !self.pool.is_held
     }
 
     /// Begins a round if one is due.
@@ -177,6 +232,7 @@ impl Process {
                 },
             ) if is_mine => {
                 let reading = Reading {
+                    asked: round.asked,
                     origin,
                     cell,
                     counts,
@@ -218,7 +274,7 @@ impl Process {
         if !step.orders.fence.is_empty() {
             letters.push((0, Request::Fence(step.orders.fence.clone())));
         }
-        if step.orders.swap || now >= self.renewed_at + RENEW * 8 / 10 {
+        if step.orders.swap || self.member.is_held() || now >= self.renewed_at + RENEW * 8 / 10 {
             let cell = step.cell.clone();
             letters.push((round.number, Request::Swap { version, cell }));
             round.step = Some(step);

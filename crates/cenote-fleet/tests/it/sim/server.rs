@@ -1,6 +1,6 @@
 //! The model of a server: its sessions by tag, and the cell that it keeps.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use cenote_fleet::protocol::{Cell, Counts, Epoch, MemberId};
 
@@ -9,6 +9,8 @@ pub(crate) struct Server {
     /// The server's own limit, if it has one.
     wall: Option<u32>,
     sessions: BTreeMap<u64, MemberId>,
+    /// The control connections among the sessions.
+    controls: BTreeSet<u64>,
     opened: u64,
     pub(crate) refused: u32,
     /// The most sessions that there were at once.
@@ -29,6 +31,7 @@ impl Server {
         Self {
             wall,
             sessions: BTreeMap::new(),
+            controls: BTreeSet::new(),
             opened: 0,
             refused: 0,
             peak: 0,
@@ -48,6 +51,21 @@ impl Server {
         self.sessions.insert(self.opened, member);
         self.peak = self.peak.max(self.count());
         Some(self.opened)
+    }
+
+    /// Opens a control connection. A refused one does not count: its process tries again.
+    pub(crate) fn open_control(&mut self, member: MemberId) -> Option<u64> {
+        let refused = self.refused;
+        let session = self.open(member);
+        self.refused = refused;
+        self.controls.extend(session);
+        session
+    }
+
+    /// Returns the members with a control connection.
+    pub(crate) fn controlled(&self) -> impl Iterator<Item = MemberId> {
+        let controls = self.controls.iter();
+        controls.filter_map(|session| self.sessions.get(session).copied())
     }
 
     pub(crate) fn end(&mut self, session: u64) {

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use cenote_fleet::protocol::{Cell, Epoch, MemberId};
 use fastrand::Rng;
 
-use super::plan::{Bug, Plan, Sight, TTL};
+use super::plan::{Bug, MOST, Plan, Sight, TTL};
 use super::process::{Process, Reply, Request};
 use super::server::Server;
 
@@ -14,9 +14,6 @@ pub(crate) const TICK: u64 = 20;
 
 /// Faults come for so long, in milliseconds.
 const FAULTS: u64 = 45_000;
-
-/// At most so many processes run at once.
-const MOST: usize = 6;
 
 pub(crate) struct World {
     pub(crate) plan: Plan,
@@ -90,20 +87,45 @@ impl World {
 
     pub(crate) fn tick(&mut self) -> Result<(), String> {
         self.now += TICK;
+        let refused = self.server.refused;
         for nth in 0..self.processes.len() {
             self.act(nth);
         }
         self.deliver();
+        for process in self.processes.iter().filter(|process| process.is_gone) {
+            self.server.end_all_of(process.id);
+        }
         self.processes.retain(|process| !process.is_gone);
         let (sessions, capacity) = (self.server.count(), self.plan.capacity);
-        match sessions <= capacity {
+        if sessions <= capacity && self.server.refused == refused {
+            return Ok(());
+        }
+        let (joining, counts) = (self.joining(), self.server.counts());
+        if joining > 0 {
+            self.server.refused = refused; // a control connection more has taken the place
+        } else if self.server.refused > refused {
+            self.tell(|| format!("an open is refused: {counts:?}"));
+        }
+        match sessions <= capacity + joining {
             true => Ok(()),
             false => Err(format!(
-                "O1 cap: {sessions} sessions of {capacity} at {} ms: {:?}",
-                self.now,
-                self.server.counts()
+                "O1 cap: {sessions} sessions of {capacity} at {} ms: {counts:?}",
+                self.now
             )),
         }
+    }
+
+    /// The control connections of processes without a share, beyond the one that has its place. A
+    /// process that is held may have been buried.
+    fn joining(&self) -> u32 {
+        let (controlled, counts): (Vec<_>, _) =
+            (self.server.controlled().collect(), self.server.counts());
+        let joins = |process: &&Process| {
+            let has_no_share = process.pool.is_held || process.pool.max_size == 0;
+            has_no_share && controlled.contains(&process.id) && counts[&process.id] == 1
+        };
+        let joining = self.processes.iter().filter(joins).count() as u32;
+        joining.saturating_sub(1)
     }
 
     fn act(&mut self, nth: usize) {
@@ -111,11 +133,16 @@ impl World {
         if !process.runs(self.now) {
             return;
         }
-        let goes_on = process.keep_cap(self.now, &self.plan, &mut self.rng);
-        let who = (&self.plan, process.id);
-        process
-            .pool
-            .tick(self.now, who, &mut self.server, goes_on, &mut self.rng);
+        let (now, plan) = (self.now, &self.plan);
+        process.keep_demand(now);
+        let is_on = process.keep_control(now, plan, &mut self.server, &mut self.rng);
+        let goes_on = process.keep_cap(now, plan, &mut self.rng);
+        let who = (plan, process.id);
+        let pool = &mut process.pool;
+        pool.tick(now, who, &mut self.server, goes_on, &mut self.rng);
+        if !is_on {
+            return;
+        }
         if let Some((number, request)) = process.begin(self.now, &self.plan) {
             self.send(nth, number, What::Request(request));
         }
@@ -193,6 +220,11 @@ impl World {
     fn count(&mut self, who: MemberId, number: u64, mut reply: Reply) {
         if let Reply::Read { counts, .. } = &mut reply {
             *counts = self.plan.can_count().then(|| self.server.counts());
+            if self.plan.bug == Some(Bug::BuriedUncounted) {
+                let controlled: Vec<_> = self.server.controlled().collect();
+                let counts = counts.iter_mut();
+                counts.for_each(|counts| counts.retain(|id, _| controlled.contains(id)));
+            }
         }
         self.reply(who, number, reply);
     }
@@ -232,7 +264,7 @@ impl World {
     fn trouble(&mut self) {
         let nth = self.rng.usize(..self.processes.len().max(1));
         let long = self.now + self.rng.u64(500..25_000);
-        match self.rng.u8(..16) {
+        match self.rng.u8(..19) {
             0..3 => self.change_demand(nth),
             3..5 => self.stop(nth, long),
             5..8 => self.cut(nth, long),
@@ -245,6 +277,8 @@ impl World {
                 self.engine_down_until = self.now + self.rng.u64(500..8_000);
             }
             14 => self.server.back_up(),
+            15 | 16 => self.lose_sessions(nth),
+            17 => self.lose_all_sessions(),
             _ => {
                 let rng = &mut self.rng;
                 self.processes
@@ -284,6 +318,40 @@ impl World {
             process.cut_until = until;
             let id = process.id;
             self.tell(|| format!("{id} is cut off until {until}"));
+        }
+    }
+
+    /// A process that lives loses its control connection, and maybe all others.
+    fn lose_sessions(&mut self, nth: usize) {
+        let is_all = self.rng.bool();
+        let Some(process) = self.processes.get(nth).filter(|_| self.plan.can_count()) else {
+            return;
+        };
+        // A process that is cut off as well would not notice.
+        if self.now < process.cut_until || self.now < process.stopped_until {
+            return;
+        }
+        let (id, control) = (process.id, process.control);
+        self.tell(|| format!("{id} loses its sessions: all is {is_all}"));
+        match is_all {
+            true => {
+                self.server.end_all_of(id);
+                let at = self.now + self.rng.u64(500..2500);
+                let process = &mut self.processes[nth];
+                process.burst = Some((at, std::mem::take(&mut process.pool.demand)));
+            }
+            false => control.into_iter().for_each(|it| self.server.end(it)),
+        }
+    }
+
+    /// The server restarts.
+    fn lose_all_sessions(&mut self) {
+        let is_cut = |process: &Process| self.now < process.cut_until.max(process.stopped_until);
+        if self.plan.can_count() && !self.processes.iter().any(is_cut) {
+            self.tell(|| "the server ends all sessions".to_owned());
+            for process in &self.processes {
+                self.server.end_all_of(process.id);
+            }
         }
     }
 

@@ -1,0 +1,61 @@
+//! How fast a share moves between processes, and how much of the capacity is used.
+//!
+//! `cargo test -p cenote-fleet --all-features figures -- --nocapture` prints the figures. Their
+//! bounds here are wide, because other tests run at the same time.
+
+use std::time::Duration;
+
+use super::crew::Hand;
+use super::watch::Watch;
+use super::{CAPACITY, TTL};
+
+const LONG: Duration = Duration::from_secs(30);
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn figures_of_six_processes() {
+    let server = cenote_servers::postgres::start().unwrap();
+    let url = server.url();
+    let mut hands = Vec::new();
+    for _ in 0..6 {
+        hands.push(Hand::start(url, CAPACITY, LONG).await);
+    }
+    for hand in &hands {
+        hand.joined().await;
+    }
+    let [first, second, others @ ..] = &mut hands[..] else {
+        unreachable!()
+    };
+
+    // The second has all that the floors leave, and does not use it.
+    second.order("hold 28");
+    second.hear("held").await;
+    second.order("drop 0");
+    first.order("hold 28");
+    let moved: u64 = first.hear("held").await.parse().unwrap();
+    println!("a burst of 28 is served after {moved} ms");
+
+    // The first is killed while it has all, and the second waits for it.
+    second.order("hold 28");
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    first.kill();
+    let recovered: u64 = second.hear("held").await.parse().unwrap();
+    println!(
+        "the share of a killed process is free after {} ms",
+        recovered - 2000
+    );
+    second.order("drop 0");
+
+    // All five want all.
+    second.order("work 60");
+    others.iter_mut().for_each(|hand| hand.order("work 60"));
+    tokio::time::sleep(2 * TTL / 3).await;
+    let watch = Watch::at(url).await;
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    let seen = watch.seen();
+    let used = seen.sum as f64 / seen.counts as f64 / f64::from(CAPACITY);
+    println!("{:.1} % of the capacity is used", 100.0 * used);
+
+    assert!(moved < 10_000, "{moved} ms");
+    assert!(recovered < LONG.as_millis() as u64 / 2, "{recovered} ms");
+    assert!(used > 0.8 && seen.most <= CAPACITY, "{seen:?}");
+}

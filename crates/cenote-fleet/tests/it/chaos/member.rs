@@ -1,0 +1,161 @@
+//! One member as a process of its own, which obeys its standard input.
+
+use std::io::BufRead;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, SystemTime};
+
+use cenote::config::OnOpenError;
+use cenote_fleet::Fleet;
+use cenote_postgres::{Lease, Pool};
+use tokio::runtime::Builder;
+use tokio::sync::{mpsc, watch};
+use tokio::time::{Instant, sleep};
+use tokio_postgres::Config;
+
+use super::{GROUP, crew};
+
+/// The URL of the server, the capacity and the TTL. A process that has it is a member.
+pub(super) const ORDERS: &str = "CENOTE_FLEET_MEMBER";
+
+/// So many callers run at most.
+const CALLERS: usize = 60;
+
+#[test]
+fn a_member_is_a_process_of_its_own() {
+    match std::env::var(ORDERS) {
+        Ok(orders) => {
+            let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+            runtime.block_on(run(&orders));
+        }
+        Err(_) => crew::assert_one_process_is_served(),
+    }
+}
+
+#[derive(Default)]
+struct Tally {
+    served: AtomicU64,
+    /// Callers that got an error before their time was up.
+    failed: AtomicU64,
+}
+
+async fn run(orders: &str) {
+    let mut words = orders.split(' ');
+    let mut word = || words.next().unwrap();
+    let (url, capacity, ttl) = (word(), word().parse().unwrap(), word().parse().unwrap());
+    let (pool, fleet) = join(url, capacity, Duration::from_millis(ttl)).await;
+    println!("@joined {}", hours_since_1970());
+    let tally = Arc::new(Tally::default());
+    let (demand, _) = watch::channel(0);
+    for nth in 0..CALLERS {
+        let (pool, tally) = (pool.clone(), Arc::clone(&tally));
+        tokio::spawn(call(nth, pool, demand.subscribe(), tally));
+    }
+    let mut lines = lines();
+    let mut held = Vec::new();
+    while let Some(line) = lines.recv().await {
+        let (verb, number) = line.split_once(' ').unwrap_or((&line, "0"));
+        let number: usize = number.parse().unwrap();
+        match verb {
+            "work" => demand.send_replace(number),
+            "hold" => {
+                let began = now();
+                held = hold(&pool, number).await;
+                println!("@held {}", began.elapsed().as_millis());
+                0
+            }
+            "drop" => {
+                held.clear();
+                0
+            }
+            _ => {
+                let status = fleet.status();
+                let count = |count: &AtomicU64| count.load(Ordering::Relaxed);
+                println!(
+                    "@told {} {} {} {}",
+                    count(&tally.served),
+                    count(&tally.failed),
+                    status.share,
+                    status.members.len(),
+                );
+                0
+            }
+        };
+    }
+    fleet.leave().await;
+    println!("@left");
+}
+
+/// The wall clock, which nothing but this line reads.
+fn hours_since_1970() -> u64 {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    since.unwrap().as_secs() / 3600
+}
+
+#[expect(clippy::disallowed_methods, reason = "the ban guards the pool")]
+fn now() -> Instant {
+    Instant::now()
+}
+
+async fn join(url: &str, capacity: u32, ttl: Duration) -> (Pool, Fleet) {
+    loop {
+        let mut options: Config = url.parse().unwrap();
+        let joining = Fleet::postgres(&options, GROUP).unwrap();
+        options.application_name(joining.tag("m"));
+        let pool = Pool::with_options(options)
+            .on_open_error(OnOpenError::Retry)
+            .acquire_timeout(Duration::from_secs(60))
+            .build()
+            .unwrap();
+        match joining.capacity(capacity).ttl(ttl).join(&pool).await {
+            Ok(fleet) => return (pool, fleet),
+            Err(error) => assert!(error.is_retryable(), "{error}"),
+        }
+        sleep(Duration::from_millis(100)).await;
+    }
+}
+
+/// Reads the orders of the parent. They end with it.
+fn lines() -> mpsc::UnboundedReceiver<String> {
+    let (sender, lines) = mpsc::unbounded_channel();
+    std::thread::spawn(move || {
+        for line in std::io::stdin().lock().lines().map_while(Result::ok) {
+            if sender.send(line).is_err() {
+                break;
+            }
+        }
+    });
+    lines
+}
+
+/// A caller that wants a connection while it is among the first `demand`.
+async fn call(nth: usize, pool: Pool, mut demand: watch::Receiver<usize>, tally: Arc<Tally>) {
+    while demand.wait_for(|demand| nth < *demand).await.is_ok() {
+        match pool.acquire().await {
+            Ok(lease) => {
+                // The sessions of a silent member are ended.
+                let _ = lease.query_one("select 1", &[]).await;
+                sleep(Duration::from_millis(fastrand::u64(5..25))).await;
+                tally.served.fetch_add(1, Ordering::Relaxed);
+            }
+            Err(error) if error.is_timeout() => {}
+            Err(error) => {
+                println!("@failed {error:?}");
+                tally.failed.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+    }
+}
+
+async fn hold(pool: &Pool, count: usize) -> Vec<Lease> {
+    let acquire = |_| {
+        let pool = pool.clone();
+        tokio::spawn(async move { pool.acquire().await.unwrap() })
+    };
+    let acquiring: Vec<_> = (0..count).map(acquire).collect();
+    let mut leases = Vec::new();
+    for lease in acquiring {
+        leases.push(lease.await.unwrap());
+    }
+    leases
+}
