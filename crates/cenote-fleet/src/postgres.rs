@@ -37,7 +37,7 @@ const READ: &str = "SELECT system_identifier, \
 
 const INSERT: &str = "INSERT INTO cenote_fleet VALUES ($1, $2, $3) ON CONFLICT DO NOTHING";
 
-const UPDATE: &str = "UPDATE cenote_fleet SET version = version + 1, cell = $3 \
+const UPDATE: &str = "UPDATE cenote_fleet SET version = $4 + 1, cell = $3 \
      WHERE name = $1 AND version = $2";
 
 /// A worker of a parallel query carries the name of its leader, and is no session.
@@ -66,6 +66,8 @@ pub struct Postgres<T> {
     line: Option<Line>,
     /// Where the table is known to be. It is not looked for again.
     has_table: bool,
+    /// The newest version that was seen. A lower one is a row that was set back.
+    newest: i64,
 }
 
 impl Fleet {
@@ -107,6 +109,7 @@ impl Fleet {
             group,
             line: None,
             has_table: false,
+            newest: 0,
         };
         Ok(Joining::new(engine, id))
     }
@@ -211,20 +214,31 @@ where
         let rows = self.query(READ, &[&group]).await?;
         let row = rows.first().ok_or("the server did not tell its identity")?;
         let origin = origin(row.try_get(0)?, row.try_get(1)?)?;
-        Ok(Snapshot::of(origin, row.try_get(2)?, row.try_get(3)?))
+        let (version, bytes): (Option<i64>, Option<Vec<u8>>) = (row.try_get(2)?, row.try_get(3)?);
+        let seen = version.unwrap_or(self.newest);
+        let bytes = bytes.filter(|_| seen >= self.newest);
+        self.newest = self.newest.max(seen);
+        Ok(Snapshot::of(origin, version, bytes))
     }
 
     async fn swap(&mut self, version: &Option<i64>, bytes: &[u8]) -> Result<bool, EngineError> {
         let group = self.group.clone();
-        let count = match version {
-            Some(version) => self.execute(UPDATE, &[&group, version, &bytes]).await?,
+        let (count, next) = match version {
+            Some(version) => {
+                let newest = self.newest.max(*version);
+                let parameters: [&(dyn ToSql + Sync); 4] = [&group, version, &bytes, &newest];
+                (self.execute(UPDATE, &parameters).await?, newest + 1)
+            }
             None => {
                 // A row that was lost and written again must not have a version of before.
-                let first = fastrand::i64(1..1 << 48);
-                self.execute(INSERT, &[&group, &first, &bytes]).await?
+                let first = self.newest + fastrand::i64(1..1 << 40);
+                let count = self.execute(INSERT, &[&group, &first, &bytes]).await?;
+                (count, first)
             }
         };
-        Ok(count == 1)
+        let is_won = count == 1;
+        self.newest = if is_won { next } else { self.newest };
+        Ok(is_won)
     }
 
     async fn nudge(&mut self) -> Result<(), EngineError> {

@@ -9,7 +9,7 @@ use crate::program::obtain_or;
 
 /// Debian has a folder here for each machine type, and the library below it.
 const LIBRARIES: &str = "/usr/lib";
-const LIBRARY: &str = "faketime/libfaketime.so.1";
+const LIBRARY: &str = "faketime/libfaketimeMT.so.1";
 
 /// Makes the wall clock of a program wrong by `offset`, such as `"+1h"`. Clocks that only measure
 /// time are right.

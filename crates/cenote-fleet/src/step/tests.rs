@@ -1,5 +1,7 @@
 //! Single rounds of a member.
 
+mod quick;
+
 use super::*;
 
 const TTL: u32 = 10_000;

@@ -2,10 +2,11 @@
 
 use std::sync::atomic::Ordering;
 
+use cenote_fleet::Joining;
 use tokio::time::sleep;
 
 use crate::SECOND;
-use crate::rig::{Rig, eventually};
+use crate::rig::{Rig, Rigged, eventually, give_back};
 
 #[tokio::test(start_paused = true)]
 async fn a_member_without_engine_stops_before_its_ttl_and_goes_on_when_it_is_back() {
@@ -24,6 +25,56 @@ async fn a_member_without_engine_stops_before_its_ttl_and_goes_on_when_it_is_bac
     assert_eq!(rig.sessions(), 0);
     seat.line.is_cut.store(false, Ordering::Relaxed);
     drop(seat.pool.acquire().await.unwrap());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_member_that_has_lost_its_connection_lends_nothing_and_keeps_what_it_has() {
+    let rig = Rig::new();
+    let seat = rig.join(10).await;
+    seat.grow(4).await;
+    let held = seat.want(1);
+    seat.lends(1).await;
+
+    for line in [&seat.line.is_lost, &seat.line.fails] {
+        line.store(true, Ordering::Relaxed);
+    }
+    sleep(SECOND).await;
+    let waiting = seat.want(9);
+    sleep(SECOND).await;
+
+    assert!(seat.pool.is_suspended());
+    let losses = seat.fleet.status().losses;
+    assert_eq!((seat.in_use(), rig.sessions(), losses), (1, 4, 1));
+    for line in [&seat.line.is_lost, &seat.line.fails] {
+        line.store(false, Ordering::Relaxed);
+    }
+    seat.lends(10).await;
+    drop((held, waiting));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_floor_that_is_kept_is_used_while_the_engine_is_away() {
+    let rig = Rig {
+        can_count: false,
+        ..Rig::new()
+    };
+    let set = |joining: Joining<Rigged>| joining.capacity(10).floor(2).members_max(3);
+    let (cut, other) = (rig.join_with(set).await, rig.join_with(set).await);
+    cut.grow(4).await;
+
+    cut.line.is_cut.store(true, Ordering::Relaxed);
+    let greedy = other.want(20);
+    other.lends(6).await;
+    let modest = cut.want(3);
+    sleep(9 * SECOND).await;
+
+    assert_eq!((cut.in_use(), cut.share()), (2, 2), "its floor");
+    assert_eq!(other.in_use(), 6, "ten without the floors of two others");
+    cut.line.is_cut.store(false, Ordering::Relaxed);
+    give_back(greedy);
+    cut.lends(3).await;
+    assert!(rig.peak() <= 10, "{}", rig.peak());
+    drop(modest);
 }
 
 #[tokio::test(start_paused = true)]

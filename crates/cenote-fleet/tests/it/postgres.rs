@@ -5,6 +5,8 @@ mod seat;
 
 use std::time::Duration;
 
+use cenote::AcquireError;
+use cenote::breaker::{BreakerState, ConsecutiveFailures};
 use cenote_fleet::protocol::DecodeError;
 use cenote_fleet::{Fleet, JoinError};
 use observer::{Admin, Observer};
@@ -68,7 +70,9 @@ async fn a_control_connection_that_is_killed_is_opened_again() {
 
     let swaps = seat.fleet.status().swaps;
     until("it renews", || seat.fleet.status().swaps > swaps + 1).await;
-    assert_eq!(seat.fleet.status().members.len(), 1);
+    let status = seat.fleet.status();
+    assert_eq!((status.members.len(), status.losses), (1, 1));
+    assert!(!seat.pool.is_suspended());
     lease[0].query_one("select 1", &[]).await.unwrap();
 }
 
@@ -138,6 +142,52 @@ async fn a_new_table_needs_no_learning_and_a_lost_row_does() {
     until("the loss is seen", || !first.fleet.status().learned).await;
     until("the cell is learned", || first.fleet.status().learned).await;
     assert_eq!(first.hold(7).await.len(), 7);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_row_that_is_set_back_is_not_believed() {
+    let server = cenote_servers::postgres::start().unwrap();
+    let admin = Admin::at(server.url()).await;
+    let seat = Seat::join(server.url(), CAPACITY).await;
+    admin
+        .run("create table old as select * from cenote_fleet")
+        .await;
+    let swaps = seat.fleet.status().swaps;
+    until("it renews", || seat.fleet.status().swaps > swaps).await;
+
+    let back = "update cenote_fleet set version = old.version, cell = old.cell from old";
+    admin.run(back).await;
+
+    until("it is seen", || !seat.fleet.status().learned).await;
+    until("the cell is learned", || seat.fleet.status().learned).await;
+    assert_eq!(seat.hold(7).await.len(), 7);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_that_is_full_is_waited_for() {
+    let server = cenote_servers::postgres::start().unwrap();
+    let admin = Admin::at(server.url()).await;
+    admin
+        .run("create role app login connection limit 4; grant create on schema public to app")
+        .await;
+    let url = server.url().replace("postgres@", "app@");
+    let seat = Seat::join(&url, CAPACITY).await;
+    let breaker = seat.pool.breaker();
+    breaker.set_strategy(ConsecutiveFailures::new(1));
+
+    let leases = seat.hold(3).await; // and the control connection
+    let wanted = seat.want(3);
+    until("opens are refused", || seat.pool.status().open_failed > 1).await;
+    let late = seat.pool.acquire_within(Duration::from_millis(300)).await;
+
+    let late = late.map(drop).unwrap_err();
+    assert!(matches!(late, AcquireError::TimedOut { .. }), "{late:?}");
+    assert_eq!(breaker.state(), BreakerState::Active);
+    assert_eq!((seat.in_use(), wanted.is_finished()), (3, false));
+    drop(leases);
+    assert_eq!(wanted.await.unwrap().len(), 3);
+    admin.run("alter role app connection limit -1").await;
+    assert_eq!(seat.hold(7).await.len(), 7, "the others are opened");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

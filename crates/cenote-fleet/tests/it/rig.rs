@@ -41,6 +41,8 @@ pub(crate) struct Line {
     pub(crate) is_cut: AtomicBool,
     /// Every call fails.
     pub(crate) fails: AtomicBool,
+    /// The connection of the engine is lost.
+    pub(crate) is_lost: AtomicBool,
     /// How long each call takes at most, in milliseconds.
     pub(crate) latency: AtomicU64,
 }
@@ -230,6 +232,10 @@ impl Engine for Rigged {
 
     async fn nudged(&mut self) {
         self.memory.nudged().await;
+    }
+
+    fn is_connected(&self) -> bool {
+        !self.line.is_lost.load(Ordering::Relaxed)
     }
 
     async fn count(&mut self) -> Result<Option<Counts>, EngineError> {

@@ -371,3 +371,22 @@ async fn a_rest_between_two_tries_ends_when_another_try_succeeds() {
 
     assert_eq!(rig.pool.status().in_use, 4);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_suspended_pool_does_not_try_a_failed_open_again() {
+    let rig = Rig::new(|pool| pool.max_size(1).on_open_error(OnOpenError::Retry));
+    rig.backend.always(Call::Open, Gate::Fail);
+    let waiter = rig.wait();
+    advance(SECOND).await;
+
+    rig.pool.suspend();
+    advance(SECOND).await;
+    let tries = rig.pool.status().open_failed;
+    advance(60 * SECOND).await;
+
+    assert_eq!(rig.pool.status().open_failed, tries);
+    drop(waiter);
+    rig.backend.always(Call::Open, Gate::Pass);
+    rig.pool.resume();
+    rig.assert_full_service().await;
+}
