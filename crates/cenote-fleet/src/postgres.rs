@@ -37,7 +37,7 @@ const READ: &str = "SELECT system_identifier, \
 
 const INSERT: &str = "INSERT INTO cenote_fleet VALUES ($1, $2, $3) ON CONFLICT DO NOTHING";
 
-const UPDATE: &str = "UPDATE cenote_fleet SET version = $4 + 1, cell = $3 \
+const UPDATE: &str = "UPDATE cenote_fleet SET version = $4::bigint + 1, cell = $3 \
      WHERE name = $1 AND version = $2";
 
 /// A worker of a parallel query carries the name of its leader, and is no session.
