@@ -50,6 +50,11 @@ impl<E: Engine> Joining<E> {
 impl<E: Engine, C: Engine> Engine for Counted<E, C> {
     type Version = E::Version;
 
+    async fn connect(&mut self) -> Result<(), EngineError> {
+        self.keeper.connect().await?;
+        self.counter.connect().await
+    }
+
     async fn read(&mut self) -> Result<Snapshot<E::Version>, EngineError> {
         self.keeper.read().await
     }
@@ -63,11 +68,18 @@ impl<E: Engine, C: Engine> Engine for Counted<E, C> {
     }
 
     async fn nudged(&mut self) {
-        self.keeper.nudged().await;
+        tokio::select! {
+            () = self.keeper.nudged() => {}
+            () = self.counter.nudged() => {}
+        }
     }
 
     fn sessions(&self) -> u32 {
         self.counter.sessions()
+    }
+
+    fn is_connected(&self) -> bool {
+        self.keeper.is_connected() && self.counter.is_connected()
     }
 
     async fn count(&mut self) -> Result<Option<Counts>, EngineError> {

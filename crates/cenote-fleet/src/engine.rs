@@ -47,6 +47,12 @@ pub trait Engine: Send + 'static {
     /// What tells one value from the next.
     type Version: Send + Sync;
 
+    /// Connects, unless it is connected. It is called before each read, and other calls fail if the
+    /// connection is lost.
+    fn connect(&mut self) -> impl Future<Output = Result<(), EngineError>> + Send {
+        async { Ok(()) }
+    }
+
     /// Reads the cell. The read must see every swap that had succeeded when it began.
     fn read(&mut self)
     -> impl Future<Output = Result<Snapshot<Self::Version>, EngineError>> + Send;
@@ -75,7 +81,7 @@ pub trait Engine: Send + 'static {
     /// If there are any, and [`count`](Engine::count) includes them, a member without sessions is
     /// dead or has lost its engine. The others take its share within a second. So such an engine
     /// implements [`is_connected`](Engine::is_connected), and connects only in
-    /// [`read`](Engine::read): the member must not miss that a session was lost.
+    /// [`connect`](Engine::connect): the member must not miss that a session was lost.
     fn sessions(&self) -> u32 {
         0
     }

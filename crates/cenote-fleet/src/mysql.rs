@@ -140,17 +140,12 @@ impl Joining<Mysql> {
 }
 
 impl Mysql {
-    /// Opens the control connection if there is none, and waits for a turn on it. If the future is
-    /// dropped meanwhile, the connection is closed.
+    /// Waits for a turn on the control connection. If the future is dropped meanwhile, the
+    /// connection is closed.
     async fn turn(&mut self) -> Result<Turn, EngineError> {
-        if let Some(line) = self.line.take()
-            && let Some(turn) = line.turn().await
-        {
-            self.line = Some(line);
-            return Ok(turn);
-        }
-        let line = Line::open(&self.options, &self.group, self.id).await?;
-        let turn = line.turn().await.ok_or("the control connection was lost")?;
+        const LOST: &str = "the control connection is lost";
+        let line = self.line.take().ok_or(LOST)?;
+        let turn = line.turn().await.ok_or(LOST)?;
         self.line = Some(line);
         Ok(turn)
     }
@@ -159,6 +154,14 @@ impl Mysql {
 impl Engine for Mysql {
     /// The value itself.
     type Version = Option<Vec<u8>>;
+
+    async fn connect(&mut self) -> Result<(), EngineError> {
+        if !self.is_connected() {
+            self.line = None; // its session ends before the next begins
+            self.line = Some(Line::open(&self.options, &self.group, self.id).await?);
+        }
+        Ok(())
+    }
 
     async fn read(&mut self) -> Result<Snapshot<Self::Version>, EngineError> {
         let mut turn = self.turn().await?;
@@ -203,6 +206,10 @@ impl Engine for Mysql {
 
     fn sessions(&self) -> u32 {
         1
+    }
+
+    fn is_connected(&self) -> bool {
+        self.line.as_ref().is_some_and(Line::is_open)
     }
 
     async fn count(&mut self) -> Result<Option<Counts>, EngineError> {

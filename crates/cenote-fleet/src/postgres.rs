@@ -146,23 +146,6 @@ where
     T::Stream: Send,
     <T::TlsConnect as TlsConnect<Socket>>::Future: Send,
 {
-    /// Opens the control connection, unless it is open.
-    async fn connect(&mut self) -> Result<(), EngineError> {
-        if self.line.as_ref().is_some_and(Line::is_open) {
-            return Ok(());
-        }
-        self.line = None; // its session ends before the next begins
-        let mut config = self.config.clone();
-        config.application_name(&self.tag);
-        let line = Line::open(&config, self.tls.clone(), self.nudges()).await?;
-        if !self.has_table {
-            line.make_table(&self.group).await?;
-            self.has_table = true;
-        }
-        self.line = Some(line);
-        Ok(())
-    }
-
     /// Takes the control connection. The caller puts it back after success, so that a connection
     /// whose call failed or was dropped is closed.
     fn line(&mut self) -> Result<Line, EngineError> {
@@ -208,8 +191,24 @@ where
 {
     type Version = Option<i64>;
 
+    async fn connect(&mut self) -> Result<(), EngineError> {
+        if self.is_connected() {
+            return Ok(());
+        }
+        self.line = None; // its session ends before the next begins
+        let mut config = self.config.clone();
+        config.application_name(&self.tag);
+        let line = Line::open(&config, self.tls.clone(), self.nudges()).await?;
+        self.line = Some(line);
+        Ok(())
+    }
+
     async fn read(&mut self) -> Result<Snapshot<Option<i64>>, EngineError> {
-        self.connect().await?;
+        if !self.has_table {
+            let line = self.line()?;
+            line.make_table(&self.group).await?;
+            (self.line, self.has_table) = (Some(line), true);
+        }
         let group = self.group.clone();
         let rows = self.query(READ, &[&group]).await?;
         let row = rows.first().ok_or("the server did not tell its identity")?;

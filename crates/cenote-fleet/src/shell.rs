@@ -268,6 +268,7 @@ impl<E: Engine> Shell<E> {
         let asked = self.reins.clock.now();
         self.round_at = asked;
         self.check_line();
+        self.reins.call(self.engine.connect()).await?;
         let read = self.reins.call(self.engine.read()).await?;
         let counts = self.reins.call(self.engine.count()).await?;
         let cell = read.bytes.map(|bytes| Cell::decode(&bytes)).transpose();

@@ -99,6 +99,12 @@ impl Line {
         })
     }
 
+    pub(super) fn is_open(&self) -> bool {
+        // While it is in use, it is not known to be lost.
+        let place = self.shared.conn.try_lock();
+        place.map_or(true, |conn| conn.is_some())
+    }
+
     pub(super) async fn nudged(&self) {
         self.shared.nudges.notified().await;
     }
@@ -158,23 +164,25 @@ async fn make_missing(conn: &mut Conn, tables: &[&str]) -> Result<(), EngineErro
     Ok(())
 }
 
-/// Looks for nudges until the connection is lost.
+/// Tells nudges until the connection is lost, and tells that, too.
 async fn listen(shared: Arc<Shared>, group: String) {
-    loop {
-        sleep(POLL).await;
-        let mut place = shared.conn.lock().await;
-        // Out while it is used: if this task is aborted, the connection is closed.
-        let Some(mut conn) = place.take() else {
-            return;
-        };
-        let asked: Result<Option<u64>, _> = conn.exec_first(NUDGES, (&group,)).await;
-        let Ok(Some(number)) = asked else {
-            return;
-        };
-        *place = Some(conn);
-        drop(place);
+    while let Some(number) = shared.ask(&group).await {
         if shared.heard.swap(number, Ordering::Relaxed) != number {
             shared.nudges.notify_one();
         }
+        sleep(POLL).await;
+    }
+    shared.nudges.notify_one();
+}
+
+impl Shared {
+    /// Asks for the number of nudges. Returns `None` if the connection is lost.
+    async fn ask(&self, group: &str) -> Option<u64> {
+        let mut place = self.conn.lock().await;
+        // Out while it is used: if this task is aborted, the connection is closed.
+        let mut conn = place.take()?;
+        let number = conn.exec_first(NUDGES, (group,)).await.ok()??;
+        *place = Some(conn);
+        Some(number)
     }
 }
