@@ -1,6 +1,6 @@
 //! The floors step of the gate: the published libraries are checked with the oldest dependencies
-//! that they allow, and by the oldest Rust where that is installed. Without features each is checked
-//! alone, because in a build of the whole workspace a crate may use what another one has turned on.
+//! that they allow, and by the oldest Rust where that is installed. Without features each is
+//! checked alone: in a build of the whole workspace a crate may use what another has turned on.
 //!
 //! They are built in a workspace of their own, made from the real manifests: `target/floors`. Its
 //! lock file is kept in the tree, so that the step builds the same thing on every machine.
