@@ -217,10 +217,10 @@ impl<M: Manager + 'static> Pool<M> {
     }
 
     /// From now on an open that fails because the backend has too many connections
-    /// ([`ErrorClass::Overloaded`](crate::error::ErrorClass::Overloaded)) is tried again for as long
-    /// as a caller waits, whatever [`Config::on_open_error`](crate::Config::on_open_error) says.
-    /// Callers get no error but their own timeout, and the breaker counts no failure. A fleet of
-    /// pools that share the connections of a server sets this: there a place becomes free.
+    /// ([`ErrorClass::Overloaded`](crate::error::ErrorClass::Overloaded)) is tried again for as
+    /// long as a caller waits, whatever [`Config::on_open_error`](crate::Config::on_open_error)
+    /// says. Callers get no error but their own timeout, and the breaker counts no failure. A fleet
+    /// of pools that share the connections of a server sets this: there a place becomes free.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
