@@ -1,7 +1,7 @@
 //! NATS JetStream as the engine: the cell is a key of a bucket.
 
 use std::fmt;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use async_nats::Subscriber;
 use async_nats::jetstream::Context;
@@ -11,11 +11,16 @@ use async_nats::jetstream::kv::{Store, UpdateErrorKind};
 use async_nats::jetstream::stream::{Config, DiscardPolicy, LastRawMessageErrorKind};
 use futures_util::StreamExt;
 
+use crate::clock::Clock;
 use crate::engine::{Engine, EngineError, Snapshot};
 use crate::fleet::{Fleet, Joining};
 use crate::group::{self, GroupError};
 
 const BUCKET: &str = "cenote_fleet";
+
+/// A server that has just deleted a bucket may still remove its files, also those of a new one of
+/// the same name.
+const GRACE: Duration = Duration::from_secs(1);
 
 /// A key that was deleted has a last value that is empty and has this header. It is not that of a
 /// new group.
@@ -36,6 +41,9 @@ pub struct Nats {
     /// Tells own nudges from others.
     voice: String,
     store: Option<Store>,
+    clock: Clock,
+    /// When the bucket was first seen to be gone.
+    gone_since: Option<Duration>,
     nudges: Option<Subscriber>,
 }
 
@@ -72,6 +80,8 @@ impl Fleet {
             group: group::named(group)?,
             voice: format!("{:016x}", fastrand::u64(..)),
             store: None,
+            clock: Clock::new(),
+            gone_since: None,
             nudges: None,
         }))
     }
@@ -79,13 +89,21 @@ impl Fleet {
 
 impl Nats {
     /// Asks for the bucket as it is now, and makes it if there is none.
-    async fn store(&self) -> Result<Store, EngineError> {
+    async fn store(&mut self) -> Result<Store, EngineError> {
         let error = match self.context.get_key_value(BUCKET).await {
-            Ok(store) => return Ok(store),
+            Ok(store) => {
+                self.gone_since = None;
+                return Ok(store);
+            }
             Err(error) => error,
         };
         if !is_missing(&error) {
             return Err(error.into());
+        }
+        let now = self.clock.now();
+        let since = *self.gone_since.get_or_insert(now);
+        if self.store.is_some() && now - since < GRACE {
+            return Err("the bucket was deleted, and will be made again".into());
         }
         // The driver's own function for it asks the server for limits that server 2.9 does not have.
         self.context.create_stream(bucket()).await?;

@@ -21,6 +21,8 @@ suite!(OnMariadb);
 struct OnMariadb {
     server: Mutex<Server>,
     database: Database,
+    /// Of the control connections.
+    options: Opts,
     saved: Vec<u8>,
 }
 
@@ -33,15 +35,17 @@ impl Place for OnMariadb {
 
     async fn start() -> Self {
         let server = cenote_servers::mariadb::start().unwrap();
+        let database = Database::at(server.url()).await;
         Self {
-            database: Database::at(server.url()).await,
+            options: database.options.clone(),
+            database,
             server: Mutex::new(server),
             saved: Vec::new(),
         }
     }
 
     async fn try_join(&self, ttl: Duration) -> Result<Seat<Mysql>, JoinError> {
-        let joining = Fleet::mysql(&self.database.options, "orders").unwrap();
+        let joining = Fleet::mysql(&self.options, "orders").unwrap();
         let pool = self.database.pool(&joining);
         Seat::take(joining.overhead(1), &pool, ttl).await
     }
@@ -138,15 +142,11 @@ async fn sessions_that_have_ended_are_forgotten() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_control_connection_that_is_forgotten_is_replaced() {
-    let place = OnMariadb::start().await;
+    let mut place = OnMariadb::start().await;
     let addr = place.server.lock().unwrap().addr();
     let proxy = Proxy::to(addr).await.unwrap();
-    let options = OptsBuilder::from_opts(place.database.options.clone());
-    let options = Opts::from(options.tcp_port(proxy.addr().port()));
-    let joining = Fleet::mysql(&options, "orders").unwrap();
-    let pool = place.database.pool(&joining);
+    let options = OptsBuilder::from_opts(place.options);
+    place.options = options.tcp_port(proxy.addr().port()).into();
 
-    let seat = Seat::take(joining, &pool, TTL).await.unwrap();
-
-    outlives_forgotten_connections(&seat, &proxy).await;
+    outlives_forgotten_connections(&place.join().await, &proxy).await;
 }

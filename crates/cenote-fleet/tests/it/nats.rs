@@ -13,7 +13,7 @@ use cenote_servers::Server;
 use cenote_testkit::Proxy;
 
 use crate::SECOND;
-use crate::live::{Place, Seat, outlives_forgotten_connections};
+use crate::live::{Place, Seat, outlives_forgotten_connections, until};
 use crate::model::Model;
 use crate::rig::Sessions;
 use crate::suite::suite;
@@ -103,6 +103,12 @@ impl Place for OnNats {
 
     async fn put_back(&self) {
         self.wipe().await;
+        // The server removes the files of the bucket a little later.
+        let data = self.server.lock().unwrap().folder().join("data");
+        let bucket = data
+            .join("jetstream/$G/streams")
+            .join(format!("KV_{BUCKET}"));
+        until(|| "the files are gone".to_owned(), || !bucket.exists()).await;
         put(&self.context, self.saved.clone()).await;
     }
 
