@@ -17,8 +17,8 @@ impl<E: Engine> Joining<E> {
     /// Lets the server of the pooled connections count and end the sessions of the members, while
     /// the cell stays where it is. So the budget is hard with an engine that is not the database.
     ///
-    /// The member takes its name from `counter`, whose tag the pool must be built with. The settings
-    /// stay those of `self`. The table of the cells is not needed at the server.
+    /// The member takes its name from `counter`, whose tag the pool must be built with. The
+    /// settings stay those of `self`. The table of the cells is not needed at the server.
     ///
     /// ```no_run
     /// # #[cfg(all(feature = "redis", feature = "postgres"))]

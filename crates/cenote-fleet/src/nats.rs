@@ -48,12 +48,12 @@ pub struct Nats {
 }
 
 impl Fleet {
-    /// Begins to join a group that is kept in NATS JetStream. The group is named by letters, digits,
-    /// `-` and `_`, and 40 of them at most.
+    /// Begins to join a group that is kept in NATS JetStream. The group is named by letters,
+    /// digits, `-` and `_`, and 40 of them at most.
     ///
     /// The first member makes the bucket, with one replica. For a cluster make it before:
-    /// `nats kv add cenote_fleet --replicas 3`. A missing key may be one that was lost, so its first
-    /// members learn for a TTL. For a new group write an empty value before:
+    /// `nats kv add cenote_fleet --replicas 3`. A missing key may be one that was lost, so its
+    /// first members learn for a TTL. For a new group write an empty value before:
     /// `nats kv put cenote_fleet orders ""`.
     ///
     /// The client finds out by its pings that a connection is dead. Their default interval is a
@@ -105,7 +105,7 @@ impl Nats {
         if self.store.is_some() && now - since < GRACE {
             return Err("the bucket was deleted, and will be made again".into());
         }
-        // The driver's own function for it asks the server for limits that server 2.9 does not have.
+        // The driver's own function for it cannot read what server 2.9 tells of its limits.
         self.context.create_stream(bucket()).await?;
         Ok(self.context.get_key_value(BUCKET).await?)
     }

@@ -44,8 +44,8 @@ impl Fleet {
     /// Begins to join a group that is kept in Redis. The group is named by letters, digits, `-` and
     /// `_`, and 40 of them at most.
     ///
-    /// A missing key may be one that was lost, so its first members learn for a TTL. For a new group
-    /// write an empty value before: `SET cenote_fleet:orders "" NX`.
+    /// A missing key may be one that was lost, so its first members learn for a TTL. For a new
+    /// group write an empty value before: `SET cenote_fleet:orders "" NX`.
     ///
     /// The user needs `+eval +get +set +info +publish +subscribe ~cenote_fleet:*
     /// &cenote_fleet:*`.

@@ -1,13 +1,13 @@
-//! Real servers for tests: PostgreSQL, MariaDB, Redis, NATS, RabbitMQ, PgBouncer and Prometheus, and
-//! a browser. It uses the standard library only, because `cargo xtask` is built on it.
+//! Real servers for tests: PostgreSQL, MariaDB, Redis, NATS, RabbitMQ, PgBouncer, Prometheus, and a
+//! browser. It uses the standard library only, because `cargo xtask` is built on it.
 //!
 //! `find` returns a server to test *against*. It takes the one that the environment names
 //! (`CENOTE_POSTGRES_URL`, `CENOTE_MYSQL_URL`, `CENOTE_REDIS_URL`, `CENOTE_NATS_URL`,
-//! `CENOTE_RABBITMQ_URL`, `CENOTE_PGBOUNCER_URL`), else the one on the standard port of this machine if it needs no
-//! password, else a private one. RabbitMQ always needs one, and has `guest`. `start` returns a
-//! private server that a test may restart, kill or starve. It has a free loopback port and a
-//! temporary folder for its data, and as root it runs as the server's own user. As root on Debian a
-//! missing program is installed. Elsewhere the error says how to get it.
+//! `CENOTE_RABBITMQ_URL`, `CENOTE_PGBOUNCER_URL`), else the one on the standard port of this
+//! machine if it needs no password, else a private one. RabbitMQ always needs one, and has `guest`.
+//! `start` returns a private server that a test may restart, kill or starve. It has a free loopback
+//! port and a temporary folder for its data, and as root it runs as the server's own user. As root
+//! on Debian a missing program is installed. Elsewhere the error says how to get it.
 //!
 //! ```
 //! use std::io::{BufRead, BufReader, Write};

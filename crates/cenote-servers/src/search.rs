@@ -120,8 +120,8 @@ impl fmt::Display for Found {
     }
 }
 
-/// Finds one of each kind: PostgreSQL, MariaDB, Redis, NATS, RabbitMQ, and PgBouncer in front of the
-/// first.
+/// Finds one of each kind: PostgreSQL, MariaDB, Redis, NATS, RabbitMQ, and PgBouncer in front of
+/// the first.
 pub fn find_all() -> io::Result<Vec<Found>> {
     let postgres = postgres::find()?;
     let pgbouncer = pgbouncer::find(postgres.url())?;

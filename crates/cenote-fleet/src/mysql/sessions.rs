@@ -27,7 +27,7 @@ const IS_GONE: u16 = 1094;
 /// that of a stopped process, or of another program.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// A session that ends leaves a row of about a hundred bytes. They are removed after so many counts.
+/// A session that ends leaves a row of a hundred bytes. Rows are removed after so many counts.
 pub(super) const TIDY_AFTER: u32 = 100;
 
 /// Has the sessions without a tag in a count. No member has this name.
