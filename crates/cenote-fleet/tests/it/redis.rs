@@ -119,3 +119,23 @@ async fn a_replica_is_refused() {
         "this server is a replica: the fleet needs the primary"
     );
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_user_needs_only_what_the_documentation_says() {
+    let mut place = OnRedis::start().await;
+    let rules = "on >secret +eval +get +set +info +publish +subscribe ~cenote_fleet:* \
+                 &cenote_fleet:*";
+    let mut user = redis::cmd("ACL");
+    user.arg("SETUSER").arg("fleet");
+    let () = place
+        .ask(user.arg(rules.split_whitespace().collect::<Vec<_>>()))
+        .await;
+    let url = place.server.lock().unwrap().url().to_owned();
+    place.client = Client::open(url.replace("//", "//fleet:secret@")).unwrap();
+
+    let (first, second) = (place.join().await, place.join().await);
+
+    drop(first.hold(11).await);
+    first.sees_members(2).await;
+    second.renews().await;
+}
