@@ -19,6 +19,7 @@ mod plan;
 mod pool;
 mod process;
 pub(crate) mod server;
+mod trouble;
 mod world;
 
 pub(crate) use plan::Bug;
