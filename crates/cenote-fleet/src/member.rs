@@ -115,6 +115,7 @@ impl Member {
             beat: self.beat,
             written: self.written,
             asked: reading.asked,
+            held: self.held,
             leaving: self.leaving,
             fresh: Epoch {
                 origin: reading.origin,

@@ -93,6 +93,8 @@ pub struct Mine {
     pub written: u64,
     /// When it began to read the cell, before the sessions were counted.
     pub asked: Duration,
+    /// It has lost its control connection since its last renewal, and may have been buried.
+    pub held: bool,
     /// It wants to leave, and asks for nothing.
     pub leaving: bool,
     /// The epoch of a cell that it has to make. Its origin is that of the engine now.
@@ -232,7 +234,8 @@ fn claim(mine: &Mine, next: &mut Cell, seen: &Seen, orders: &mut Orders) -> (u32
     let before = next.members.get(&mine.id);
     // A learned cell without the member: the member is new, or it was buried and its share was
     // given away. Then only the connections that exist count, and the floor that was kept for it.
-    let is_void = before.is_none() && next.learned;
+    // A member that is held may have been buried before the cell was lost.
+    let is_void = before.is_none() && (next.learned || mine.held);
     let in_force = match is_void {
         true => mine.max_size.min(terms.floor_when_cut_off()),
         false => mine.max_size,

@@ -32,6 +32,7 @@ fn mine(open: u32, max_size: u32, wants: u32) -> Mine {
         beat: 100,
         written: 0,
         asked: Duration::ZERO,
+        held: false,
         leaving: false,
         fresh: Epoch { nonce: 99, ..EPOCH },
     }

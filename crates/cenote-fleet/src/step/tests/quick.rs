@@ -64,6 +64,21 @@ fn a_member_whose_sessions_were_never_seen_has_its_whole_ttl() {
 }
 
 #[test]
+fn a_member_that_is_held_claims_nothing_in_a_cell_that_was_lost() {
+    let claims = |held| {
+        let mine = Mine {
+            held,
+            ..controlled(0, 4, 4, 0)
+        };
+        let step = step(seconds(0), &mine, None, &mut counted(&[(1, 1)]));
+        (mine_in(&step).has, step.max_size)
+    };
+
+    assert_eq!(claims(false), (4, 4));
+    assert_eq!(claims(true), (1, 0), "it may have been buried before");
+}
+
+#[test]
 fn one_place_is_kept_for_a_process_that_joins() {
     let cell = cell(&[(1, record(1, 20))]);
     let grow = |counts: &[(u64, u32)]| {
