@@ -1,11 +1,11 @@
 //! The shell: a task that reads the cell, decides, swaps, and caps the pool.
 //!
-//! The task looks at the pool many times between two renewals. A round begins when a renewal is due,
-//! when a nudge comes, when the callers of the pool want more than its cap, and while connections
-//! are to be given back. While the callers want more than the cap, a round begins five times a
-//! second, because the share of a process that dies may become free at any time. Whatever the
-//! engine does, the pool is stopped when the lease is over, and it opens nothing while the control
-//! connection is lost.
+//! The task looks at the pool many times between two renewals. A round begins when a renewal is
+//! due, when a nudge comes, when the callers of the pool want more than its cap, and while
+//! connections are to be given back. While the callers want more than the cap, a round begins five
+//! times a second, because the share of a process that dies may become free at any time. Whatever
+//! the engine does, the pool is stopped when the lease is over, and it opens nothing while the
+//! control connection is lost.
 
 use std::fmt;
 use std::future::Future;

@@ -15,9 +15,10 @@
 //! - **F4 learning**: a cell that was made after a loss becomes learned only after it was watched
 //!   for a TTL. By then every member has claimed what it holds, or its lease is over.
 //! - **F5 quick burial**: where each member has a control connection among the counted sessions, a
-//!   record is also removed after two counts of zero that are [`GRACE`] apart, with no beat between.
-//!   A member that lives notices within the grace that its control connection is lost. From then on
-//!   its pool opens nothing, until a swap has renewed its record over a new connection.
+//!   record is also removed after two counts of zero that are [`GRACE`] apart, with no beat
+//!   between. A member that lives notices within the grace that its control connection is lost.
+//!   From then on its pool opens nothing, until a swap has renewed its record over a new
+//!   connection.
 //!
 //! The simulation in `tests/it/` checks the sum of F1 and F2 at every step: the sessions at the
 //! server are never more than the capacity.

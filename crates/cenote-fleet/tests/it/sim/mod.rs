@@ -3,8 +3,9 @@
 //!
 //! Members run the real protocol. Their pools and the server are models, so that a play takes
 //! milliseconds. Letters are slow, lost, or answered after their sender has given up. Processes are
-//! stopped, cut off, killed and started, and lose their sessions while they live. The server is wiped, or restored from an old state. Clocks
-//! run at 0.9 to 1.1 of the right rate, and wall clocks jump.
+//! stopped, cut off, killed and started, and lose their sessions while they live. The server is
+//! wiped, or restored from an old state. Clocks run at 0.9 to 1.1 of the right rate, and wall
+//! clocks jump.
 //!
 //! # Oracles
 //! - **O1 cap**: the sessions at the server are never more than the capacity. Of the processes
