@@ -96,9 +96,12 @@ pub(crate) async fn lost_swaps_are_tried_again<P: Place>() {
     let lost = || seats.iter().map(|seat| seat.fleet.status().lost_swaps);
     let bursts = timeout(LIMIT, async {
         while lost().sum::<u64>() == 0 {
-            let wanted = seats.each_ref().map(|seat| seat.want(2));
-            for leases in wanted {
-                drop(leases.await.unwrap());
+            let wanted = seats.each_ref().map(|seat| {
+                let wanted = seat.want(2);
+                tokio::spawn(async move { drop(wanted.await.unwrap()) })
+            });
+            for ended in wanted {
+                ended.await.unwrap();
             }
         }
     });
