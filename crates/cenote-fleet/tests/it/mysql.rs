@@ -113,6 +113,25 @@ async fn a_user_who_may_not_make_tables_joins_after_a_migration() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_that_is_full_is_waited_for() {
+    let place = OnMariadb::start().await;
+    let limit = "ALTER USER app@'%' WITH MAX_USER_CONNECTIONS";
+    place.database.run(&format!("{limit} 4")).await;
+    let seat = place.join().await;
+
+    let leases = seat.hold(3).await; // and the control connection
+    let wanted = seat.want(3);
+    let refused = || seat.pool.status().open_failed > 1;
+    until(|| "opens are refused".to_owned(), refused).await;
+
+    assert_eq!((seat.in_use(), wanted.is_finished()), (3, false));
+    drop(leases);
+    assert_eq!(wanted.await.unwrap().len(), 3);
+    place.database.run(&format!("{limit} 0")).await;
+    assert_eq!(seat.hold(9).await.len(), 9, "the others are opened");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_control_connection_that_is_killed_is_opened_again() {
     let place = OnMariadb::start().await;
     let seat = place.join().await;
