@@ -55,11 +55,12 @@ impl<R: Resource> Ledger<R> {
 
     /// Returns whether the open of this slot is still wanted. If not, the slot is free.
     pub(crate) fn may_open(&mut self, slot: SlotNo, now: Moment, orders: &mut Orders<R>) -> bool {
-        // A pool that is suspended begins no open, and does not go on with one that has failed. A
-        // proof that the backend is back would begin again at once.
+        // A pool that is suspended opens nothing for its waiters, and does not go on with an open
+        // that has failed. A proof that the backend is back would begin again at once, and so would
+        // a warm-up.
         let serves = !self.suspended || self.breaker.proving;
-        let wanted =
-            serves && !self.closed && (self.slots[slot].refill || !self.waiters.is_empty());
+        let is_for_waiters = serves && !self.waiters.is_empty();
+        let wanted = !self.closed && (self.slots[slot].refill || is_for_waiters);
         if !wanted {
             self.vacate(slot, now, orders);
         }
