@@ -35,6 +35,19 @@ async fn warm_opens_to_min_size() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_suspended_pool_is_warmed_and_lends_nothing() {
+    let rig = Rig::new(|pool| pool.max_size(5).min_size(3));
+    rig.pool.suspend();
+
+    rig.pool.warm().await.unwrap();
+
+    assert_eq!(rig.pool.status().idle, 3);
+    assert!(rig.pool.acquire_within(SECOND).await.is_err());
+    rig.pool.resume();
+    rig.assert_full_service().await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn warm_waits_until_the_resources_are_open() {
     let rig = Rig::new(|pool| pool.max_size(5).min_size(3));
     rig.backend.always(Call::Open, Gate::Slow(SECOND * 3));
