@@ -73,7 +73,7 @@ export class Stream {
         this.on.gone();
         return "gone";
       }
-      return error ?? `the server answers with ${response.status}`;
+      return error ?? `the server sent status ${response.status}`;
     }
     const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
     let rest = "";

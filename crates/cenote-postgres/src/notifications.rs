@@ -46,14 +46,14 @@ pub(crate) struct Outlet(Mutex<Reader>);
 
 #[derive(Debug)]
 enum Reader {
-    Nobody,
+    Absent,
     Stream(UnboundedSender<Notification>),
     Closed,
 }
 
 impl Default for Outlet {
     fn default() -> Self {
-        Self(Mutex::new(Reader::Nobody))
+        Self(Mutex::new(Reader::Absent))
     }
 }
 
@@ -74,7 +74,7 @@ impl Outlet {
         let mut reader = self.lock();
         if let Reader::Stream(sender) = &*reader {
             if sender.send(notification).is_err() {
-                *reader = Reader::Nobody;
+                *reader = Reader::Absent;
             }
         }
     }
