@@ -1,6 +1,7 @@
 //! cenote beside its peers. `cargo xtask bench` runs it, and README.md says how to read the
 //! results.
 
+pub mod harness;
 mod local;
 #[cfg(feature = "peers")]
 mod postgres;
@@ -10,9 +11,9 @@ mod subject;
 #[cfg(test)]
 mod tests;
 
-use cenote_benchmarks_harness::contender::Contender;
+use crate::harness::contender::Contender;
 #[cfg(feature = "peers")]
-use cenote_benchmarks_harness::peers::ALL as PEERS;
+use crate::harness::peers::ALL as PEERS;
 
 #[cfg(not(feature = "peers"))]
 static PEERS: [Contender; 0] = [];

@@ -8,12 +8,12 @@ use tokio::runtime::Builder;
 use tokio::task::{LocalSet, spawn_local, yield_now};
 use tokio::time::sleep;
 
-use cenote_benchmarks_harness::backend::Backend;
-use cenote_benchmarks_harness::clock::{kept_waiting, now, processor_time};
-use cenote_benchmarks_harness::contender::Contender;
-use cenote_benchmarks_harness::peer::Kind;
-use cenote_benchmarks_harness::runtime::Runtime;
-use cenote_benchmarks_harness::scenarios::trips::{Load, Pause, Took};
+use crate::harness::backend::Backend;
+use crate::harness::clock::{kept_waiting, now, processor_time};
+use crate::harness::contender::Contender;
+use crate::harness::peer::Kind;
+use crate::harness::runtime::Runtime;
+use crate::harness::scenarios::trips::{Load, Pause, Took};
 
 use crate::subject::{Cenote, Things};
 

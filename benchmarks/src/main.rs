@@ -5,14 +5,14 @@ use std::panic;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use cenote_benchmarks::harness::contender::Contender;
+use cenote_benchmarks::harness::effort::Effort;
+use cenote_benchmarks::harness::peer::Kind;
+use cenote_benchmarks::harness::processes;
+use cenote_benchmarks::harness::report::document::{self, Run};
+use cenote_benchmarks::harness::report::{machine, summary, table};
+use cenote_benchmarks::harness::scenarios::{ALL, Scenario, instructions};
 use cenote_benchmarks::{contender, contenders};
-use cenote_benchmarks_harness::contender::Contender;
-use cenote_benchmarks_harness::effort::Effort;
-use cenote_benchmarks_harness::peer::Kind;
-use cenote_benchmarks_harness::processes;
-use cenote_benchmarks_harness::report::document::{self, Run};
-use cenote_benchmarks_harness::report::{machine, summary, table};
-use cenote_benchmarks_harness::scenarios::{ALL, Scenario, instructions};
 use clap::Parser;
 
 /// Measure cenote beside its peers

@@ -3,10 +3,10 @@
 
 use std::time::Duration;
 
-use cenote_benchmarks_harness::contender::Contender;
-use cenote_benchmarks_harness::peer::Kind;
-use cenote_benchmarks_harness::sql::statements::{ONE, READ, UPDATE};
-use cenote_benchmarks_harness::sql::{Database, SIZE, SqlPeer, round};
+use crate::harness::contender::Contender;
+use crate::harness::peer::Kind;
+use crate::harness::sql::statements::{ONE, READ, UPDATE};
+use crate::harness::sql::{Database, SIZE, SqlPeer, round};
 use cenote_postgres::{Lease, Pool};
 
 use crate::subject::Cenote;

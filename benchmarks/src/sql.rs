@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
-use cenote_benchmarks_harness::sql::{Database, Entry, SIZE, SqlPeer, round, sqlite_options};
-use cenote_benchmarks_harness::{prepare_on, statements_of};
+use crate::harness::sql::statements::{prepare_on, statements_of};
+use crate::harness::sql::{Database, Entry, SIZE, SqlPeer, round, sqlite_options};
 use cenote_sqlx::Db;
 use sqlx::{Postgres, Sqlite};
 

@@ -6,8 +6,8 @@ use std::time::Duration;
 use cenote::{AcquireError, Lease, Manager, Pool};
 use tokio::runtime::Handle;
 
-use cenote_benchmarks_harness::backend::{Backend, Refused, Thing};
-use cenote_benchmarks_harness::peer::{Kind, Peer, Setup};
+use crate::harness::backend::{Backend, Refused, Thing};
+use crate::harness::peer::{Kind, Peer, Setup};
 
 /// The adapter.
 #[derive(Clone, Debug)]

@@ -3,9 +3,9 @@
 #[cfg(feature = "peers")]
 use std::time::Duration;
 
-use cenote_benchmarks_harness::runtime::Runtime;
+use crate::harness::runtime::Runtime;
 #[cfg(feature = "peers")]
-use cenote_benchmarks_harness::sql::{Database, Home, Load, Work};
+use crate::harness::sql::{Database, Home, Load, Work};
 
 use crate::contender;
 

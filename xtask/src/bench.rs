@@ -4,24 +4,32 @@
 use std::process::{Command, Stdio};
 
 use crate::command::{Cargo, Outcome};
+use crate::servers::Servers;
 
 /// The arguments are those of the program; `--help` lists them.
 pub(crate) fn run(args: &[&str]) -> Outcome {
     if args.contains(&"--guard") {
         return guard();
     }
-    let mut named = args
-        .iter()
-        .filter(|arg| arg.starts_with(['s', 'S']))
-        .peekable();
-    if named.peek().is_none() || named.any(|arg| arg.eq_ignore_ascii_case("S7")) {
+    if plays("S7", args) {
         have_valgrind()?;
     }
     // The program starts others of its package.
     Cargo::new("build --quiet --profile measured -p cenote-benchmarks").run()?;
-    Cargo::new("run --quiet --profile measured -p cenote-benchmarks --bin bench --")
-        .with(args)
-        .run()
+    let bench = Cargo::new("run --quiet --profile measured -p cenote-benchmarks --bin bench --");
+    let bench = bench.with(args);
+    if plays("S13", args) {
+        let postgres = Servers::find_postgres()?;
+        return bench.passing(postgres.variables()).run();
+    }
+    bench.run()
+}
+
+/// All scenarios are played if none is named.
+fn plays(scenario: &str, args: &[&str]) -> bool {
+    let mut named = args.iter().filter(|arg| arg.starts_with(['s', 'S']));
+    let is_named = |arg: &&str| arg.eq_ignore_ascii_case(scenario);
+    named.clone().next().is_none() || named.any(is_named)
 }
 
 /// Counts instructions, which are the same on a busy machine. Without the peers it is built in

@@ -17,7 +17,7 @@ pub(crate) struct Cargo {
     program: String,
     variable: Option<(&'static str, &'static str)>,
     /// Not shown with the command, because they change with every run.
-    passing: Vec<(&'static str, String)>,
+    passing: Vec<(String, String)>,
     args: Vec<String>,
 }
 
@@ -50,7 +50,7 @@ impl Cargo {
     }
 
     /// Variables that change with every run.
-    pub(crate) fn passing(mut self, variables: &[(&'static str, String)]) -> Self {
+    pub(crate) fn passing(mut self, variables: &[(String, String)]) -> Self {
         self.passing.extend_from_slice(variables);
         self
     }

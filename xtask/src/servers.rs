@@ -1,52 +1,70 @@
 //! The real servers that tests talk to: found or started before the tests, stopped after them.
-//! There are none unless a member's tests depend on `cenote-servers`.
+//! A process of `cenote-servers` keeps them.
 
-use std::fs;
-use std::path::Path;
-
-use cenote_servers::{Found, find_all};
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Stdio};
 
 use crate::command::now;
-use crate::manifest;
 
 /// Servers for the tests. Dropping this stops the servers that were started for it.
-pub(crate) struct Servers(Vec<Found>);
+pub(crate) struct Servers {
+    variables: Vec<(String, String)>,
+    keeper: Child,
+}
 
 impl Servers {
+    /// One of each kind.
     pub(crate) fn find() -> Result<Self, String> {
-        if !are_needed()? {
-            return Ok(Self(Vec::new()));
-        }
+        Self::keep("cargo run --quiet -p cenote-servers -- find")
+    }
+
+    pub(crate) fn find_postgres() -> Result<Self, String> {
+        Self::keep("cargo run --quiet -p cenote-servers -- find postgres")
+    }
+
+    fn keep(line: &str) -> Result<Self, String> {
+        let failed = |why: String| format!("no servers for the tests: {why}; rerun: {line}");
         let started = now();
-        let servers = find_all().map_err(|error| format!("{error}; rerun: cargo xtask test"))?;
-        for server in &servers {
-            println!("{server}");
+        let mut keeper = Command::new("cargo")
+            .args(line.split(' ').skip(1))
+            .stdin(Stdio::piped()) // it ends with its input
+            .stdout(Stdio::piped())
+            .spawn()
+            .map_err(|error| failed(error.to_string()))?;
+        let said = keeper.stdout.take().map(BufReader::new);
+        let mut servers = Self {
+            variables: Vec::new(),
+            keeper,
+        };
+        for line in said.into_iter().flat_map(BufRead::lines) {
+            let line = line.map_err(|error| failed(error.to_string()))?;
+            if line.is_empty() {
+                println!("servers: {:.2} s", started.elapsed().as_secs_f64());
+                return Ok(servers);
+            }
+            let (variable, whence) = line.split_once(" # ").unwrap_or((&line, ""));
+            println!("{whence}");
+            let variable = variable.split_once('=');
+            let variable = variable.ok_or_else(|| failed(format!("`{line}` names none")))?;
+            let (name, url) = variable;
+            servers.variables.push((name.to_owned(), url.to_owned()));
         }
-        println!("servers: {:.2} s", started.elapsed().as_secs_f64());
-        Ok(Self(servers))
+        Err(failed(
+            "one was not found, nor could it be started".to_owned(),
+        ))
     }
 
     /// The URL of each server, as an environment variable.
-    pub(crate) fn variables(&self) -> Vec<(&'static str, String)> {
-        let variable = |server: &Found| (server.variable(), server.url().to_owned());
-        self.0.iter().map(variable).collect()
+    pub(crate) fn variables(&self) -> &[(String, String)] {
+        &self.variables
     }
 }
 
-/// Returns whether the tests of a member depend on `cenote-servers`.
-fn are_needed() -> Result<bool, String> {
-    let unread = |error| format!("cannot read the manifests ({error}); rerun: cargo xtask test");
-    for entry in fs::read_dir("crates").map_err(unread)? {
-        let manifest = entry.map_err(unread)?.path().join("Cargo.toml");
-        if asks_for_servers(&manifest) {
-            return Ok(true);
+impl Drop for Servers {
+    fn drop(&mut self) {
+        drop(self.keeper.stdin.take());
+        if let Err(error) = self.keeper.wait() {
+            eprintln!("xtask: servers of the tests may be left behind: {error}");
         }
     }
-    Ok(asks_for_servers(Path::new("examples/Cargo.toml")))
-}
-
-/// A folder without a manifest needs none.
-fn asks_for_servers(manifest: &Path) -> bool {
-    let text = fs::read_to_string(manifest).unwrap_or_default();
-    manifest::tests_depend_on(&text, "cenote-servers")
 }

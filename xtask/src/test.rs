@@ -16,17 +16,17 @@ const EXAMPLE_LIMIT: Duration = Duration::from_secs(60);
 pub(crate) fn run(filters: &[&str]) -> Outcome {
     let servers = Servers::find()?;
     let urls = servers.variables();
-    run_tests(filters, &urls)?;
+    run_tests(filters, urls)?;
     if !filters.is_empty() {
         return Ok(());
     }
     let docs = Cargo::new("test --workspace --all-features --doc");
-    docs.passing(&urls).run()?;
-    run_examples(&urls)
+    docs.passing(urls).run()?;
+    run_examples(urls)
 }
 
 /// The URLs of the servers, as environment variables.
-type Urls = [(&'static str, String)];
+type Urls = [(String, String)];
 
 /// Tests mostly wait, for servers and for limits to pass, so there are two for each core.
 fn run_tests(filters: &[&str], urls: &Urls) -> Outcome {

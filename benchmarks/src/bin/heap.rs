@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use cenote_benchmarks::contender;
-use cenote_benchmarks_harness::scenarios::heap::Allocated;
+use cenote_benchmarks::harness::scenarios::heap::Allocated;
 use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
 
 #[global_allocator]

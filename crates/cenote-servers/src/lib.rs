@@ -1,5 +1,5 @@
 //! Real servers for tests: PostgreSQL, MariaDB, Redis, NATS, RabbitMQ, PgBouncer, Prometheus, and a
-//! browser. It uses the standard library only, because `cargo xtask` is built on it.
+//! browser. It uses the standard library only, so that `cargo xtask` has them in seconds.
 //!
 //! `find` returns a server to test *against*. It takes the one that the environment names
 //! (`CENOTE_POSTGRES_URL`, `CENOTE_MYSQL_URL`, `CENOTE_REDIS_URL`, `CENOTE_NATS_URL`,

@@ -4,10 +4,13 @@
 use std::io;
 use std::process::ExitCode;
 
-use cenote_servers::{Server, find_all, mariadb, nats, pgbouncer, postgres, rabbitmq, redis};
+use cenote_servers::{
+    Found, Server, find_all, mariadb, nats, pgbouncer, postgres, rabbitmq, redis,
+};
 
 const USAGE: &str = "\
-usage: cenote-servers find                    prints the servers that the tests use
+usage: cenote-servers find [postgres]         prints the servers that the tests use, or only that
+                                              one: a line each, and then an empty line
        cenote-servers postgres | mariadb | redis | nats | rabbitmq
        cenote-servers pgbouncer POSTGRES_URL  runs a private server; prints its URL and folder
 Private servers run until standard input ends.";
@@ -16,7 +19,8 @@ fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     let done = match args.as_slice() {
-        ["find"] => find(),
+        ["find"] => find_all().and_then(keep),
+        ["find", "postgres"] => postgres::find().and_then(|found| keep(vec![found])),
         ["postgres"] => postgres::start().and_then(hold),
         ["mariadb"] => mariadb::start().and_then(hold),
         ["redis"] => redis::start().and_then(hold),
@@ -37,11 +41,11 @@ fn main() -> ExitCode {
     }
 }
 
-fn find() -> io::Result<()> {
-    let servers = find_all()?;
+fn keep(servers: Vec<Found>) -> io::Result<()> {
     for server in &servers {
         println!("{}={} # {server}", server.variable(), server.url());
     }
+    println!();
     wait()
 }
 

@@ -85,13 +85,6 @@ pub(crate) fn versioned_dependencies(text: &str) -> Vec<&str> {
     versioned.map(|entry| entry.dependency()).collect()
 }
 
-/// Returns whether the tests of a crate depend on this package, and the crate does not.
-pub(crate) fn tests_depend_on(text: &str, package: &str) -> bool {
-    entries(text)
-        .iter()
-        .any(|entry| entry.table.ends_with("dev-dependencies") && entry.dependency() == package)
-}
-
 /// Returns a line without its comment, and the comment without its mark. A mark in quotes is text.
 pub(crate) fn split_comment<'a>(line: &'a str, mark: &str) -> (&'a str, &'a str) {
     let mut quoted = false;

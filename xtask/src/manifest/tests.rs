@@ -1,7 +1,7 @@
 //! Promises of the reader of manifests.
 
 use super::{
-    entries, features, is_published, package_name, package_value, split_comment, tests_depend_on,
+    entries, features, is_published, package_name, package_value, split_comment,
     versioned_dependencies,
 };
 
@@ -55,18 +55,6 @@ fn a_dependency_by_path_is_not_in_a_published_manifest() {
 #[test]
 fn features_are_the_table_and_the_optional_dependencies_that_are_not_hidden() {
     assert_eq!(features(MANIFEST), ["tokio", "sqlite", "config"]);
-}
-
-#[test]
-fn only_a_dependency_of_the_tests_is_one() {
-    let mine = "[dependencies]\ncenote-servers.workspace = true\n";
-    let of_tests = "[dev-dependencies]\ncenote-servers.workspace = true\n";
-    let with_a_table = "[dev-dependencies]\ncenote-servers = { workspace = true }\n";
-
-    assert!(!tests_depend_on(mine, "cenote-servers"));
-    assert!(tests_depend_on(of_tests, "cenote-servers"));
-    assert!(tests_depend_on(with_a_table, "cenote-servers"));
-    assert!(!tests_depend_on(of_tests, "cenote"));
 }
 
 #[test]

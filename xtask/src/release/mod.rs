@@ -10,7 +10,7 @@ use std::process::Command;
 
 use crate::command::{Cargo, Outcome};
 use crate::manifest::{Entry, entries};
-use crate::packages::{self, Package};
+use crate::packages;
 use crate::{api, features, tidy};
 
 const BY_HAND: &str = "\
@@ -28,8 +28,7 @@ pub(crate) fn run(args: &[&str]) -> Outcome {
 
 /// The cheap part, for the gate: every package can be made. It builds none of them.
 pub(crate) fn pack() -> Outcome {
-    let packages = order::by_need(packages::published()?)?;
-    package(&packages, "--no-verify --allow-dirty --quiet").run()
+    Cargo::new("package --workspace --no-verify --allow-dirty --quiet").run()
 }
 
 fn dry_run() -> Outcome {
@@ -44,7 +43,7 @@ fn dry_run() -> Outcome {
     features::run()?;
     let packages = order::by_need(packages::published()?)?;
     // With all features, because a crate of optional parts is empty without them.
-    package(&packages, "--all-features").run()?;
+    Cargo::new("package --workspace --all-features").run()?;
 
     println!("\n{version} would be uploaded in this order:");
     for (index, package) in packages.iter().enumerate() {
@@ -58,15 +57,6 @@ fn dry_run() -> Outcome {
         );
     }
     Ok(())
-}
-
-/// Cargo packages private members of a workspace, too, so the others are named. They share a build
-/// folder, in which each dependency is built once.
-fn package(packages: &[Package], options: &str) -> Cargo {
-    let cargo = Cargo::new(&format!("package --target-dir target {options}"));
-    packages
-        .iter()
-        .fold(cargo, |cargo, package| cargo.with(&["-p", &package.name]))
 }
 
 fn is_clean() -> Outcome {
