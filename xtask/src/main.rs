@@ -1,5 +1,5 @@
-//! `cargo xtask`: the commands of this workspace. They use the standard library only, as does
-//! `cenote-servers`, so that they are built in seconds.
+//! `cargo xtask`: the commands of this workspace. They use the standard library only, so that they
+//! are built in seconds.
 
 mod api;
 mod bench;
@@ -29,8 +29,8 @@ const COMMANDS: &str = "\
 commands:
   cargo xtask test [FILTER...]  run all tests, doc tests and examples; with a filter, only the
                                 tests that it names
-  cargo xtask gate              all checks before a commit: fmt, tidy, clippy, package, test, api
-                                (with all pages), guard, model, floors
+  cargo xtask gate              all checks before a commit: fmt, tidy, clippy, package, api
+                                (with all pages), test, guard, model, floors
   cargo xtask api [--write]     compare the public API with its listings in api/, or write them
   cargo xtask release --dry-run
                                 all checks before the crates are published; each is built from its
