@@ -42,8 +42,9 @@ fn dry_run() -> Outcome {
     api::run(&[])?;
     features::run()?;
     let packages = order::by_need(packages::published()?)?;
-    // With all features, because a crate of optional parts is empty without them.
-    Cargo::new("package --workspace --all-features").run()?;
+    // With all features, because a crate of optional parts is empty without them. In one folder, so
+    // that each dependency is built once.
+    Cargo::new("package --workspace --all-features --target-dir target").run()?;
 
     println!("\n{version} would be uploaded in this order:");
     for (index, package) in packages.iter().enumerate() {
