@@ -1,6 +1,6 @@
 // The fleet of a pool: its members, and how its budget was divided in the last minutes.
 
-import { announce, card, el, setText, show } from "./dom.js";
+import { announce, card, el, setAttribute, setText, show } from "./dom.js";
 import { count } from "./format.js";
 import { Chart, Past } from "./chart.js";
 import { list, row } from "./tables.js";
@@ -63,13 +63,12 @@ export class Fleet {
 
 function member() {
   const cells = row("", "num", "num", "num", "num", "");
-  const name = el("code");
-  cells[0].append(name);
-  return { node: el("tr", {}, cells), cells, name };
+  return { node: el("tr", {}, cells), cells };
 }
 
-function fill({ cells, name }, { id, here, has, wants, floor, weight, fenced }) {
-  setText(name, id);
+function fill({ cells }, { id, name, here, has, wants, floor, weight, fenced }) {
+  setText(cells[0], name);
+  setAttribute(cells[0], "title", id);
   [has, wants, floor, weight].forEach((number, index) => setText(cells[index + 1], count(number)));
   setText(cells[5], fenced ? "silent, fenced" : here ? "this process" : "renews");
 }

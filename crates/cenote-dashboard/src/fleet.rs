@@ -93,6 +93,7 @@ fn members(status: &FleetStatus) -> Vec<MemberView> {
     let shown = members.into_iter().take(MOST_MEMBERS);
     let view = shown.map(|member| MemberView {
         id: member.id.to_string(),
+        name: member.name.to_string(),
         here: member.id == status.id,
         has: member.has,
         wants: member.wants,

@@ -165,6 +165,7 @@ pub(crate) struct FleetView {
 #[derive(Debug, Serialize)]
 pub(crate) struct MemberView {
     pub(crate) id: String,
+    pub(crate) name: String,
     /// Whether it is the member in this process.
     pub(crate) here: bool,
     pub(crate) has: u32,

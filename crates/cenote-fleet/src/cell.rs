@@ -1,6 +1,7 @@
 //! The cell: the one small value that all members of a group read and swap.
 
 mod encoding;
+mod name;
 #[cfg(test)]
 mod tests;
 
@@ -8,6 +9,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 pub use encoding::DecodeError;
+pub use name::Name;
 
 /// Names a member: a process, or a pool in it. It is drawn at random when the member is made, and
 /// it is the tag of the member's sessions at the server.
@@ -55,9 +57,12 @@ pub struct Record {
     pub wants: u32,
     /// The member was silent for too long: its sessions are being ended.
     pub fenced: bool,
+    /// What people call the member.
+    pub name: Name,
 }
 
-/// The value of a group. [`encode`](Cell::encode) makes bytes of it, about 20 per member.
+/// The value of a group. [`encode`](Cell::encode) makes bytes of it, about 20 per member, and its
+/// name.
 ///
 /// ```
 /// use cenote_fleet::protocol::{Cell, Epoch};

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::cell::MemberId;
+use crate::cell::{MemberId, Name};
 use crate::status::FleetStatus;
 
 /// A change in a fleet, made by [`FleetStatus::changes_since`]. Its text is a line for a log.
@@ -24,13 +24,13 @@ pub enum Change {
         to: u32,
     },
     /// A member has joined.
-    Joined(MemberId),
+    Joined(MemberId, Name),
     /// A member has left.
-    Left(MemberId),
+    Left(MemberId, Name),
     /// A member is silent, and its sessions are being ended.
-    Fenced(MemberId),
+    Fenced(MemberId, Name),
     /// A silent member was buried, and its share is free.
-    Buried(MemberId),
+    Buried(MemberId, Name),
     /// Whether the members were told different capacities.
     Disputed(bool),
     /// Whether the cell is learned. While it is not, no member grows.
@@ -68,7 +68,8 @@ impl FleetStatus {
     ///     now = first.changed().await.unwrap();
     /// }
     /// let changes = now.changes_since(&before);
-    /// assert!(changes.contains(&Change::Joined(second.id())));
+    /// let name = second.status().mine().unwrap().name;
+    /// assert!(changes.contains(&Change::Joined(second.id(), name)));
     /// # Ok(()) }
     /// ```
     pub fn changes_since(&self, earlier: &Self) -> Vec<Change> {
@@ -84,20 +85,20 @@ impl FleetStatus {
             found.map(|member| member.fenced)
         };
         for member in &self.members {
-            let id = member.id;
+            let (id, name) = (member.id, member.name);
             let before = is_fenced(earlier, id);
-            changes.extend(before.is_none().then_some(Change::Joined(id)));
+            changes.extend(before.is_none().then_some(Change::Joined(id, name)));
             let is_new = member.fenced && before != Some(true);
-            changes.extend(is_new.then_some(Change::Fenced(id)));
+            changes.extend(is_new.then_some(Change::Fenced(id, name)));
         }
         for member in &earlier.members {
-            let id = member.id;
+            let (id, name) = (member.id, member.name);
             if is_fenced(self, id).is_none() {
                 let is_buried = member.fenced;
                 changes.push(if is_buried {
-                    Change::Buried(id)
+                    Change::Buried(id, name)
                 } else {
-                    Change::Left(id)
+                    Change::Left(id, name)
                 });
             }
         }
@@ -121,10 +122,10 @@ impl fmt::Display for Change {
         match self {
             Self::Share { from, to } => write!(f, "the share went from {from} to {to}"),
             Self::Capacity { from, to } => write!(f, "the capacity went from {from} to {to}"),
-            Self::Joined(id) => write!(f, "{id} has joined"),
-            Self::Left(id) => write!(f, "{id} has left"),
-            Self::Fenced(id) => write!(f, "{id} is silent and fenced"),
-            Self::Buried(id) => write!(f, "{id} was buried"),
+            Self::Joined(_, name) => write!(f, "{name} has joined"),
+            Self::Left(_, name) => write!(f, "{name} has left"),
+            Self::Fenced(_, name) => write!(f, "{name} is silent and fenced"),
+            Self::Buried(_, name) => write!(f, "{name} was buried"),
             Self::Disputed(true) => {
                 f.write_str("members say different capacities: the lowest counts")
             }

@@ -175,6 +175,12 @@ impl<E: Engine> Joining<E> {
         self
     }
 
+    /// Sets [`Settings::name`].
+    pub fn name(mut self, name: impl Into<String>) -> Self {
+        self.settings.name = Some(name.into());
+        self
+    }
+
     /// Sets [`Settings::capacity`].
     pub fn capacity(mut self, capacity: u32) -> Self {
         self.settings.capacity = capacity;

@@ -32,6 +32,7 @@ mod shell;
 mod status;
 mod step;
 
+pub use cell::Name;
 pub use change::Change;
 pub use counted::Counted;
 pub use error::JoinError;

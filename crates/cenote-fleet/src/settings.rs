@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::cell::Name;
 use crate::error::JoinError;
 use crate::step::Terms;
 
@@ -19,6 +20,9 @@ use crate::step::Terms;
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(default, deny_unknown_fields))]
 pub struct Settings {
+    /// What the member is called where people read it: on pages, in errors, in logs. From 1 to 32
+    /// visible ASCII characters. Default `None`: the host and the number of the process.
+    pub name: Option<String>,
     /// The sessions that all members may have, together. If members say different numbers, the
     /// lowest counts. At least `floor + overhead`. Default 100.
     pub capacity: u32,
@@ -48,6 +52,7 @@ pub struct Settings {
 impl Default for Settings {
     fn default() -> Self {
         Self {
+            name: None,
             capacity: 100,
             floor: 1,
             weight: 1,
@@ -101,6 +106,7 @@ impl Settings {
             || "from 1s to 600s".to_owned(),
         )?;
         Ok(Terms {
+            name: self.name()?,
             capacity: self.capacity,
             floor: self.floor,
             weight: self.weight,
@@ -108,6 +114,17 @@ impl Settings {
             ttl: self.ttl.as_millis() as u32,
             control: has_control,
             members_max,
+        })
+    }
+
+    fn name(&self) -> Result<Name, JoinError> {
+        let Some(name) = &self.name else {
+            return Ok(Name::of_process());
+        };
+        Name::new(name).ok_or_else(|| JoinError::Setting {
+            field: "name",
+            value: format!("`{name}`"),
+            allowed: "1 to 32 visible ASCII characters".to_owned(),
         })
     }
 }

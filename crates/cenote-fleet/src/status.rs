@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::fmt;
 
-use crate::cell::{Cell, MemberId, Record};
+use crate::cell::{Cell, MemberId, Name, Record};
 use crate::step::Step;
 
 /// What one member knew of its fleet after its last round. Counters never go backwards.
@@ -61,8 +61,10 @@ pub struct FleetStatus {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MemberStatus {
-    /// Its name.
+    /// Tells it from all others.
     pub id: MemberId,
+    /// What people call it: [`Settings::name`](crate::Settings::name).
+    pub name: Name,
     /// The sessions that it may have.
     pub has: u32,
     /// The sessions that it has use for.
@@ -147,7 +149,7 @@ impl fmt::Display for FleetStatus {
         others.sort_by_key(|member| Reverse(member.has));
         for (nth, member) in others.iter().take(MEMBERS_SHOWN).enumerate() {
             let before = if nth == 0 { "; most: " } else { ", " };
-            write!(f, "{before}{} {}", member.id, member.has)?;
+            write!(f, "{before}{} {}", member.name, member.has)?;
         }
         if !self.learned {
             f.write_str("; the cell was lost and is being learned")?;
@@ -163,6 +165,7 @@ impl MemberStatus {
     fn of((id, record): (&MemberId, &Record)) -> Self {
         Self {
             id: *id,
+            name: record.name,
             has: record.has,
             wants: record.wants,
             floor: record.floor,

@@ -31,7 +31,7 @@ use std::time::Duration;
 
 pub use seen::{Counts, Seen};
 
-use crate::cell::{Cell, Epoch, MemberId, Record};
+use crate::cell::{Cell, Epoch, MemberId, Name, Record};
 use crate::share::{Ask, shares};
 
 /// The time in which a process notices that its control connection is lost. The end of a connection
@@ -50,6 +50,8 @@ pub struct Terms {
     /// The sessions that it may have beside its pool: the control connection, a canceller, a
     /// watchdog. While the pool may have connections, they count whether they are open or not.
     pub overhead: u32,
+    /// What people call it.
+    pub name: Name,
     /// How long it may be silent before it is fenced, in milliseconds.
     pub ttl: u32,
     /// Every member has a control connection at the server of the pooled connections, and it is
@@ -264,6 +266,7 @@ fn claim(mine: &Mine, next: &mut Cell, seen: &Seen, orders: &mut Orders) -> (u32
         has: held,
         wants: wants.saturating_add(terms.overhead),
         fenced: false,
+        name: terms.name,
     };
     next.members.insert(mine.id, record);
     (held, in_force)

@@ -23,8 +23,8 @@ async fn two(name: &str) -> Two {
     let (busy, calm) = (pool(name, 9), pool("fleet calm", 9));
     let join = || Fleet::on(engine.clone()).capacity(10);
     Two {
-        first: join().weight(3).join(&busy).await.unwrap(),
-        second: join().floor(4).join(&calm).await.unwrap(),
+        first: join().name("api-3").weight(3).join(&busy).await.unwrap(),
+        second: join().name("batch-1").floor(4).join(&calm).await.unwrap(),
         busy,
     }
 }
@@ -56,10 +56,10 @@ async fn the_json_of_a_pool_has_its_fleet() {
     let expected = json!([here, 10, 5, 1, true, false, null]);
     assert_eq!(Value::from(facts.to_vec()), expected);
     let expected = json!([
-        {"id": other, "here": false, "has": 4, "wants": 0, "floor": 4, "weight": 1,
-            "fenced": false},
-        {"id": here, "here": true, "has": 1, "wants": 0, "floor": 1, "weight": 3,
-            "fenced": false},
+        {"id": other, "name": "batch-1", "here": false, "has": 4, "wants": 0, "floor": 4,
+            "weight": 1, "fenced": false},
+        {"id": here, "name": "api-3", "here": true, "has": 1, "wants": 0, "floor": 1,
+            "weight": 3, "fenced": false},
     ]);
     assert_eq!(fleet["members"], expected);
     assert!(fleet["history"]["granted"].is_array(), "{fleet}");
@@ -84,10 +84,9 @@ async fn the_panel_follows_the_fleet_and_can_be_read_by_all() {
     ];
     tab.until(&format!("{members}[1][1] === '3'")).await;
 
-    let (here, other) = (two.first.id().to_string(), two.second.id().to_string());
     let expected = json!([
-        [other, "4", "0", "4", "1", "renews"],
-        [here, "3", "3", "1", "3", "this process"],
+        ["batch-1", "4", "0", "4", "1", "renews"],
+        ["api-3", "3", "3", "1", "3", "this process"],
     ]);
     assert_eq!(tab.eval(members).await, expected);
     let hint = tab.text(".fleet .hint").await;

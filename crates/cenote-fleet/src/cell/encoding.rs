@@ -1,16 +1,25 @@
 //! The bytes of a cell: a version, and numbers of variable length.
 //!
 //! A byte with the version comes first, then the epoch (two numbers of eight bytes), whether the
-//! cell is learned, and the count of members. Each member is its id (eight bytes), its seven
-//! numbers, and whether it is fenced.
+//! cell is learned, and the count of members. Each member is its id (eight bytes) and the length of
+//! its record. The record is seven numbers, whether the member is fenced, and the name with its
+//! length.
+//!
+//! What a later program adds at the end of a record is skipped, and is gone until that program
+//! renews. So whatever may be lost for a second can be added there, and anything else needs another
+//! version. Version 1 had neither lengths nor names. It is read, and a program that writes it
+//! refuses version 2.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
-use super::{Cell, Epoch, MemberId, Record};
+use super::{Cell, Epoch, MemberId, Name, Record};
 
-/// The version that this code reads and writes. A change of the layout makes another one.
-const VERSION: u8 = 1;
+/// The version that this code writes. It reads those before it, too.
+const VERSION: u8 = 2;
+
+/// The version whose records have no length and no name.
+const WITHOUT_NAMES: u8 = 1;
 
 /// Why bytes are not a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,7 +55,7 @@ impl std::error::Error for DecodeError {}
 impl Cell {
     /// Returns the bytes that the engine stores.
     pub fn encode(&self) -> Vec<u8> {
-        let mut bytes = Vec::with_capacity(20 + 20 * self.members.len());
+        let mut bytes = Vec::with_capacity(20 + 40 * self.members.len());
         bytes.push(VERSION);
         bytes.extend(self.epoch.origin.to_le_bytes());
         bytes.extend(self.epoch.nonce.to_le_bytes());
@@ -54,14 +63,10 @@ impl Cell {
         put(&mut bytes, self.members.len() as u64);
         for (id, record) in &self.members {
             bytes.extend(id.0.to_le_bytes());
-            put(&mut bytes, record.beat);
-            put(&mut bytes, record.ttl.into());
-            put(&mut bytes, record.capacity.into());
-            put(&mut bytes, record.floor.into());
-            put(&mut bytes, record.weight.into());
-            put(&mut bytes, record.has.into());
-            put(&mut bytes, record.wants.into());
-            bytes.push(u8::from(record.fenced));
+            let mut own = Vec::with_capacity(40);
+            put_record(&mut own, record);
+            put(&mut bytes, own.len() as u64);
+            bytes.extend(own);
         }
         bytes
     }
@@ -69,14 +74,16 @@ impl Cell {
     /// Reads what [`encode`](Cell::encode) has written. Bytes of a newer version are refused.
     pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
         match bytes.first() {
-            Some(&VERSION) => read(&bytes[1..]).ok_or(DecodeError::Garbled),
             Some(&version) if version > VERSION => Err(DecodeError::Newer { version }),
+            Some(&version @ WITHOUT_NAMES..) => {
+                read(&bytes[1..], version).ok_or(DecodeError::Garbled)
+            }
             _ => Err(DecodeError::Garbled),
         }
     }
 }
 
-fn read(mut bytes: &[u8]) -> Option<Cell> {
+fn read(mut bytes: &[u8], version: u8) -> Option<Cell> {
     let bytes = &mut bytes;
     let epoch = Epoch {
         origin: take_whole(bytes)?,
@@ -87,15 +94,19 @@ fn read(mut bytes: &[u8]) -> Option<Cell> {
     let mut members = BTreeMap::new();
     for _ in 0..count {
         let id = MemberId(take_whole(bytes)?);
-        let record = Record {
-            beat: take(bytes)?,
-            ttl: take_small(bytes)?,
-            capacity: take_small(bytes)?,
-            floor: take_small(bytes)?,
-            weight: take_small(bytes)?,
-            has: take_small(bytes)?,
-            wants: take_small(bytes)?,
-            fenced: take_flag(bytes)?,
+        let record = match version {
+            WITHOUT_NAMES => take_numbers(bytes, id)?,
+            _ => {
+                let length = take_small(bytes)?;
+                let mut own = take_bytes(bytes, length)?;
+                let numbers = take_numbers(&mut own, id)?;
+                let length = take_byte(&mut own)?.into();
+                let name = str::from_utf8(take_bytes(&mut own, length)?).ok()?;
+                Record {
+                    name: Name::new(name)?,
+                    ..numbers
+                }
+            }
         };
         members.insert(id, record);
     }
@@ -104,6 +115,35 @@ fn read(mut bytes: &[u8]) -> Option<Cell> {
         epoch,
         learned,
         members,
+    })
+}
+
+fn put_record(bytes: &mut Vec<u8>, record: &Record) {
+    put(bytes, record.beat);
+    put(bytes, record.ttl.into());
+    put(bytes, record.capacity.into());
+    put(bytes, record.floor.into());
+    put(bytes, record.weight.into());
+    put(bytes, record.has.into());
+    put(bytes, record.wants.into());
+    bytes.push(u8::from(record.fenced));
+    let name = record.name.as_str();
+    put(bytes, name.len() as u64);
+    bytes.extend(name.as_bytes());
+}
+
+/// Reads all of a record but its name.
+fn take_numbers(bytes: &mut &[u8], id: MemberId) -> Option<Record> {
+    Some(Record {
+        beat: take(bytes)?,
+        ttl: take_small(bytes)?,
+        capacity: take_small(bytes)?,
+        floor: take_small(bytes)?,
+        weight: take_small(bytes)?,
+        has: take_small(bytes)?,
+        wants: take_small(bytes)?,
+        fenced: take_flag(bytes)?,
+        name: Name::of(id),
     })
 }
 
@@ -140,6 +180,12 @@ fn take_whole(bytes: &mut &[u8]) -> Option<u64> {
     let (number, rest) = bytes.split_first_chunk()?;
     *bytes = rest;
     Some(u64::from_le_bytes(*number))
+}
+
+fn take_bytes<'a>(bytes: &mut &'a [u8], length: u32) -> Option<&'a [u8]> {
+    let (taken, rest) = bytes.split_at_checked(length.try_into().ok()?)?;
+    *bytes = rest;
+    Some(taken)
 }
 
 fn take_flag(bytes: &mut &[u8]) -> Option<bool> {

@@ -15,7 +15,13 @@ fn any_record(rng: &mut Rng) -> Record {
         wants: number(),
         beat: rng.u64(..) >> rng.u32(..64),
         fenced: rng.bool(),
+        name: any_name(rng),
     }
+}
+
+fn any_name(rng: &mut Rng) -> Name {
+    let letters = (0..rng.usize(1..=32)).map(|_| rng.char('!'..='~'));
+    Name::new(&letters.collect::<String>()).unwrap()
 }
 
 fn any_cell(rng: &mut Rng) -> Cell {
@@ -51,7 +57,7 @@ fn a_cell_of_a_newer_version_is_refused_by_name() {
     let error = Cell::decode(&bytes).unwrap_err();
 
     assert_eq!(error, DecodeError::Newer { version: 7 });
-    let text = "the cell of the fleet has layout 7, and this program reads up to 1: upgrade \
+    let text = "the cell of the fleet has layout 7, and this program reads up to 2: upgrade \
                 cenote-fleet here, or choose another group";
     assert_eq!(error.to_string(), text);
 }
@@ -85,7 +91,7 @@ fn changed_bytes_never_panic() {
 }
 
 #[test]
-fn a_member_takes_about_twenty_bytes() {
+fn a_member_takes_about_twenty_bytes_and_its_name() {
     let mut cell = Cell::new(Epoch {
         origin: 1,
         nonce: 2,
@@ -100,11 +106,12 @@ fn a_member_takes_about_twenty_bytes() {
             has: 12,
             wants: 20,
             fenced: false,
+            name: Name::new("api-3").unwrap(),
         };
         cell.members.insert(MemberId(id), record);
     }
 
-    assert!(cell.encode().len() <= 2_020, "{}", cell.encode().len());
+    assert!(cell.encode().len() <= 2_720, "{}", cell.encode().len());
 }
 
 #[test]
@@ -125,4 +132,45 @@ fn the_lowest_capacity_counts() {
     }
 
     assert_eq!((cell.capacity(), cell.granted()), (60, 15));
+}
+
+/// One member, as the first layout had it.
+const FIRST_LAYOUT: &[u8] = b"\x01\x01\0\0\0\0\0\0\0\x02\0\0\0\0\0\0\0\x01\x01\
+      \x0a\0\0\0\0\0\0\0\x07\x90\x4e\x50\x01\x02\x0c\x14\x01";
+
+#[test]
+fn a_cell_of_the_first_layout_has_members_that_are_named_by_their_ids() {
+    let cell = Cell::decode(FIRST_LAYOUT).unwrap();
+
+    let id = MemberId(10);
+    let record = Record {
+        beat: 7,
+        ttl: 10_000,
+        capacity: 80,
+        floor: 1,
+        weight: 2,
+        has: 12,
+        wants: 20,
+        fenced: true,
+        name: Name::new("000000000000000a").unwrap(),
+    };
+    assert_eq!(cell.members, BTreeMap::from([(id, record)]));
+    assert!(cell.learned);
+    assert_eq!(Cell::decode(&cell.encode()), Ok(cell));
+}
+
+#[test]
+fn what_a_later_program_adds_to_a_record_is_skipped() {
+    let mut cell = Cell::decode(FIRST_LAYOUT).unwrap();
+    let name = Name::new("api-3").unwrap();
+    cell.members
+        .values_mut()
+        .for_each(|record| record.name = name);
+    let mut bytes = cell.encode();
+
+    let length = bytes.len() - b"\x07\x90\x4e\x50\x01\x02\x0c\x14\x01\x05api-3".len() - 1;
+    bytes[length] += 3;
+    bytes.extend(b"new");
+
+    assert_eq!(Cell::decode(&bytes), Ok(cell));
 }

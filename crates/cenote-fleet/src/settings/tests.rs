@@ -5,7 +5,7 @@
 fn settings_are_read_from_a_file_and_written_back() {
     use super::Settings;
 
-    let text = "{\"capacity\":80,\"floor\":2,\"weight\":3,\"overhead\":1,\"ttl\":\"30s\",\
+    let text = "{\"name\":\"api-3\",\"capacity\":80,\"floor\":2,\"weight\":3,\"overhead\":1,\"ttl\":\"30s\",\
                 \"members_max\":8}";
 
     let settings: Settings = serde_json::from_str(text).unwrap();

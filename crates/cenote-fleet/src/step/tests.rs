@@ -10,6 +10,10 @@ const EPOCH: Epoch = Epoch {
     nonce: 2,
 };
 
+fn name() -> Name {
+    Name::new("api").unwrap()
+}
+
 fn terms() -> Terms {
     Terms {
         capacity: 10,
@@ -19,6 +23,7 @@ fn terms() -> Terms {
         ttl: TTL,
         control: false,
         members_max: 0,
+        name: name(),
     }
 }
 
@@ -48,6 +53,7 @@ fn record(has: u32, wants: u32) -> Record {
         has,
         wants,
         fenced: false,
+        name: name(),
     }
 }
 

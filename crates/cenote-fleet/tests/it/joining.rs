@@ -144,6 +144,7 @@ async fn a_wrong_setting_is_refused_with_its_range_and_the_pool_goes_on() {
             .join(&wide)
             .await
             .unwrap_err(),
+        join().floor(3).name("api 3").join(&wide).await.unwrap_err(),
     ];
 
     assert_eq!(
@@ -154,6 +155,7 @@ async fn a_wrong_setting_is_refused_with_its_range_and_the_pool_goes_on() {
             "`capacity` is 4, and must be at least 5 (the floor, and 2 sessions beside the pool)",
             "`weight` is 0, and must be from 1 to 1000",
             "`ttl` is 500ms, and must be from 1s to 600s",
+            "`name` is `api 3`, and must be 1 to 32 visible ASCII characters",
         ]
     );
     assert!(wide.acquire().await.is_ok());

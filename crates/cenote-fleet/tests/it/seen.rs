@@ -15,7 +15,7 @@ async fn a_timeout_says_which_members_have_how_much() {
     let (busy, calm) = (pool(), pool());
     let join = || Fleet::on(engine.clone()).capacity(10);
     let first = join().join(&busy).await.unwrap();
-    let second = join().floor(4).join(&calm).await.unwrap();
+    let second = join().floor(4).name("batch-1").join(&calm).await.unwrap();
     let mut leases = Vec::new();
     for _ in 0..6 {
         leases.push(busy.acquire().await.unwrap());
@@ -23,24 +23,35 @@ async fn a_timeout_says_which_members_have_how_much() {
 
     let error = busy.acquire_within(SECOND).await.unwrap_err();
 
-    let id = second.id();
-    let note = format!("fleet: 10 of 10 out; here 6 (share 6); most: {id} 4");
+    let note = "fleet: 10 of 10 out; here 6 (share 6); most: batch-1 4";
     let text = error.to_string();
     assert!(
         text.contains("no resource within 1.0s: 6 of 6 in use"),
         "{text}"
     );
-    assert!(text.contains(&note) && !text.contains("max_size"), "{text}");
+    assert!(text.contains(note) && !text.contains("max_size"), "{text}");
     let AcquireError::TimedOut(seen) = error else {
         panic!("{error:?}");
     };
-    assert_eq!(seen.note(), Some(&*note));
+    assert_eq!(seen.note(), Some(note));
     assert_eq!(first.to_string(), note);
 
-    drop(leases);
+    drop((leases, second));
     first.leave().await;
     let text = busy.acquire_within(SECOND).await.unwrap_err().to_string();
     assert!(!text.contains("fleet:"), "the note has gone: {text}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_member_without_a_name_is_known_by_its_host_and_process() {
+    let seat = Rig::new().join(10).await;
+
+    let status = seat.fleet.status();
+
+    let name = status.mine().unwrap().name;
+    let process = format!(":{}", std::process::id());
+    assert!(name.as_str().ends_with(&process), "{name}");
+    assert!(name.as_str().len() > process.len(), "{name}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -78,7 +89,8 @@ async fn every_change_is_told_once() {
 
     let other = rig.join_with(|joining| joining.capacity(8)).await;
     let id = other.fleet.id();
-    eventually(what, || changes(Change::Joined(id))).await;
+    let name = other.fleet.status().mine().unwrap().name;
+    eventually(what, || changes(Change::Joined(id, name))).await;
     assert!(seat.fleet.status().disputed);
     let callers = seat.want(5);
     eventually(what, || changes(Change::Share { from: 1, to: 5 })).await;
@@ -86,7 +98,7 @@ async fn every_change_is_told_once() {
 
     other.line.is_cut.store(true, Ordering::Relaxed);
     eventually(what, || {
-        changes(Change::Fenced(id)) || changes(Change::Buried(id))
+        changes(Change::Fenced(id, name)) || changes(Change::Buried(id, name))
     })
     .await;
     seat.line.fails.store(true, Ordering::Relaxed);

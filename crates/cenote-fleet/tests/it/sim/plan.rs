@@ -1,5 +1,6 @@
 //! What a seed decides before the play begins.
 
+use cenote_fleet::Name;
 use cenote_fleet::protocol::Terms;
 use fastrand::Rng;
 
@@ -91,6 +92,7 @@ impl Plan {
     pub(crate) fn terms(&self, rng: &mut Rng) -> Terms {
         let canceller = u32::from(self.bug != Some(Bug::CancellerNotCounted));
         Terms {
+            name: Name::new("process").unwrap(),
             capacity: self.capacity,
             floor: 1,
             weight: [1, 1, 2][rng.usize(..3)],
