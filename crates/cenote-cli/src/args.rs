@@ -32,7 +32,7 @@ pub(crate) enum Command {
     Doctor(DoctorArgs),
     /// Show the pools of a running service, by the address of its live page
     Top(TopArgs),
-    /// Show the members of a fleet, their shares and wishes, by the database that keeps it
+    /// Show the members of a fleet, their shares and wishes, by the server that keeps it
     Fleet(FleetArgs),
     /// Record the acquires of a running service to a file, by the address of its live page
     Record(RecordArgs),
@@ -174,8 +174,8 @@ pub(crate) struct TopArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct FleetArgs {
-    /// The URL of the database that keeps the fleet: `postgres://`. The program opens one
-    /// connection, reads, and does not join
+    /// The URL of the server that keeps the fleet: `postgres://`, `mysql://`, `redis://` or
+    /// `nats://`. The program reads, and does not join
     pub(crate) url: String,
     /// The name of the group
     pub(crate) group: String,

@@ -89,4 +89,13 @@ impl<E: Engine, C: Engine> Engine for Counted<E, C> {
     async fn fence(&mut self, member: MemberId) -> Result<(), EngineError> {
         self.counter.fence(member).await
     }
+
+    fn only_look(&mut self) {
+        self.keeper.only_look();
+        self.counter.only_look();
+    }
+
+    async fn groups(&mut self) -> Result<Option<Vec<String>>, EngineError> {
+        self.keeper.groups().await
+    }
 }

@@ -103,4 +103,13 @@ pub trait Engine: Send + 'static {
         let _ = member;
         async { Ok(()) }
     }
+
+    /// From now on the engine is that of an [`Onlooker`](crate::Onlooker): it makes no table or
+    /// bucket, and no member counts its sessions. It is called before all others.
+    fn only_look(&mut self) {}
+
+    /// Lists the groups that have a value. By default there is no list, which is `None`.
+    fn groups(&mut self) -> impl Future<Output = Result<Option<Vec<String>>, EngineError>> + Send {
+        async { Ok(None) }
+    }
 }

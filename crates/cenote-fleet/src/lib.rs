@@ -22,6 +22,7 @@ mod memory;
 mod mysql;
 #[cfg(feature = "nats")]
 mod nats;
+mod onlooker;
 #[cfg(feature = "postgres")]
 mod postgres;
 #[cfg(feature = "redis")]
@@ -49,6 +50,7 @@ pub use memory::Memory;
 pub use mysql::{MYSQL_TABLES, Mysql};
 #[cfg(feature = "nats")]
 pub use nats::Nats;
+pub use onlooker::{Look, Onlooker};
 #[cfg(feature = "postgres")]
 pub use postgres::{Postgres, TABLE};
 #[cfg(feature = "redis")]

@@ -58,6 +58,8 @@ const INSERT: &str = "INSERT IGNORE INTO cenote_fleet VALUES (?, ?)";
 /// A value never comes twice, because each has a beat that none had before.
 const UPDATE: &str = "UPDATE cenote_fleet SET cell = ? WHERE name = ? AND cell = ?";
 
+const GROUPS: &str = "SELECT name FROM cenote_fleet ORDER BY name";
+
 /// The server tells the new number with its answer.
 const NUDGE: &str = "UPDATE cenote_fleet_signal SET nudges = LAST_INSERT_ID(nudges + 1) \
      WHERE name = ?";
@@ -77,6 +79,7 @@ pub struct Mysql {
     line: Option<Line>,
     /// The table of the cells is known to be there. It is not looked for again.
     has_cells: bool,
+    only_looks: bool,
     counts: u32,
 }
 
@@ -110,6 +113,7 @@ impl Fleet {
             untagged: Untagged::new(),
             line: None,
             has_cells: false,
+            only_looks: false,
             counts: 0,
         };
         Ok(Joining::new(engine, id))
@@ -158,7 +162,8 @@ impl Engine for Mysql {
     async fn connect(&mut self) -> Result<(), EngineError> {
         if !self.is_connected() {
             self.line = None; // its session ends before the next begins
-            self.line = Some(Line::open(&self.options, &self.group, self.id).await?);
+            let member = (!self.only_looks).then_some(self.id);
+            self.line = Some(Line::open(&self.options, &self.group, member).await?);
         }
         Ok(())
     }
@@ -234,6 +239,18 @@ impl Engine for Mysql {
         }
         turn.done();
         Ok(())
+    }
+
+    fn only_look(&mut self) {
+        self.only_looks = true;
+        self.has_cells = true;
+    }
+
+    async fn groups(&mut self) -> Result<Option<Vec<String>>, EngineError> {
+        let mut turn = self.turn().await?;
+        let names = turn.conn.query(GROUPS).await?;
+        turn.done();
+        Ok(Some(names))
     }
 }
 

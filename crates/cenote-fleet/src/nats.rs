@@ -45,6 +45,7 @@ pub struct Nats {
     /// When the bucket was first seen to be gone.
     gone_since: Option<Duration>,
     nudges: Option<Subscriber>,
+    only_looks: bool,
 }
 
 impl Fleet {
@@ -83,6 +84,7 @@ impl Fleet {
             clock: Clock::new(),
             gone_since: None,
             nudges: None,
+            only_looks: false,
         }))
     }
 }
@@ -99,6 +101,9 @@ impl Nats {
         };
         if !is_missing(&error) {
             return Err(error.into());
+        }
+        if self.only_looks {
+            return Err("the server has no bucket `cenote_fleet`".into());
         }
         let now = self.clock.now();
         let since = *self.gone_since.get_or_insert(now);
@@ -170,6 +175,10 @@ impl Engine for Nats {
             }
         }
         std::future::pending().await
+    }
+
+    fn only_look(&mut self) {
+        self.only_looks = true;
     }
 }
 

@@ -48,6 +48,8 @@ const COUNT: &str = "SELECT right(application_name, 16), count(*) FROM pg_stat_a
 const FENCE: &str = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
      WHERE right(application_name, length($1)) = $1 AND pid <> pg_backend_pid()";
 
+const GROUPS: &str = "SELECT name FROM cenote_fleet ORDER BY name";
+
 /// The channel of the nudges of all groups. The payload is the tag of the member that nudges.
 const CHANNEL: &str = "cenote_fleet";
 
@@ -276,6 +278,17 @@ where
     async fn fence(&mut self, member: MemberId) -> Result<(), EngineError> {
         let tag = format!("{}{member}", prefix(&self.group));
         self.query(FENCE, &[&tag]).await.map(drop)
+    }
+
+    fn only_look(&mut self) {
+        self.tag = "cenote fleet reader".to_owned(); // no tag, so no member counts it
+        self.has_table = true;
+    }
+
+    async fn groups(&mut self) -> Result<Option<Vec<String>>, EngineError> {
+        let rows = self.query(GROUPS, &[]).await?;
+        let names: Result<_, _> = rows.iter().map(|row| row.try_get(0)).collect();
+        Ok(Some(names?))
     }
 }
 

@@ -1,30 +1,44 @@
 //! `cenote fleet`: the members of a fleet, their shares and wishes, read without joining.
 
-#[cfg(feature = "postgres")]
-mod data;
+#[cfg(feature = "mysql")]
+mod mysql;
+#[cfg(feature = "nats")]
+mod nats;
 #[cfg(feature = "postgres")]
 mod postgres;
-#[cfg(all(feature = "postgres", feature = "top"))]
-mod screen;
-#[cfg(feature = "postgres")]
-mod watch;
+#[cfg(feature = "redis")]
+mod redis;
+#[cfg(any(
+    feature = "mysql",
+    feature = "nats",
+    feature = "postgres",
+    feature = "redis"
+))]
+mod view;
 
 use crate::args::FleetArgs;
 use crate::failure::{Failure, Verdict, usage};
 use crate::target::Target;
 
-/// Each engine that the program can read has an arm here, and a reader of its own.
+/// Each engine that the program can read has an arm here.
 pub(crate) async fn run(args: &FleetArgs) -> Result<Verdict, Failure> {
-    match Target::parse(&args.url)? {
+    let (url, group) = (&*args.url, &*args.group);
+    if url.starts_with("nats://") || url.starts_with("tls://") {
+        #[cfg(not(feature = "nats"))]
+        return Err(crate::target::not_built_in("nats", "NATS"));
+        #[cfg(feature = "nats")]
+        return view::run(args, nats::reader(url, group).await?).await;
+    }
+    match Target::parse(url)? {
         #[cfg(feature = "postgres")]
-        Target::Postgres(url) => {
-            let reader = postgres::Reader::open(&url, &args.group).await?;
-            watch::run(args, reader).await?;
-            Ok(Verdict::Fine)
-        }
-        other => Err(usage(format!(
-            "no fleet can be read from `{}`: use the `postgres://` URL of the database that keeps it",
-            other.shown()
+        Target::Postgres(url) => view::run(args, postgres::reader(&url, group).await?).await,
+        #[cfg(feature = "mysql")]
+        Target::Mysql(url) => view::run(args, mysql::reader(&url, group).await?).await,
+        #[cfg(feature = "redis")]
+        Target::Redis(url) => view::run(args, redis::reader(&url, group).await?).await,
+        Target::Sqlite(path) => Err(usage(format!(
+            "no fleet can be read from `{path}`: use the URL of the server that keeps it \
+             (`postgres://`, `mysql://`, `redis://` or `nats://`)"
         ))),
     }
 }

@@ -81,15 +81,15 @@ impl Target {
     }
 }
 
-#[cfg(not(all(feature = "mysql", feature = "postgres", feature = "redis")))]
-fn not_built_in(feature: &str, name: &str) -> Failure {
+#[cfg(not(feature = "full"))]
+pub(crate) fn not_built_in(feature: &str, name: &str) -> Failure {
     usage(format!(
         "{name} is not built in: build with `--features {feature}`, or with `--features full` for \
          all of them (`cargo run --release --features full -- …`)"
     ))
 }
 
-fn without_password(url: &str) -> String {
+pub(crate) fn without_password(url: &str) -> String {
     let start = url.find("://").map_or(0, |at| at + "://".len());
     let end = url[start..]
         .find(['/', '?'])

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use cenote::Config;
 use cenote_mysql::mysql_async::prelude::Queryable;
-use cenote_mysql::mysql_async::{Opts, SslOpts};
+use cenote_mysql::mysql_async::{Opts, OptsBuilder, SslOpts};
 use cenote_mysql::{Lease, Pool};
 
 use super::{Places, Target, contact};
@@ -20,6 +20,14 @@ pub(crate) async fn open(url: &str, config: Config) -> Result<Pool, Failure> {
     let pool = builder.build().map_err(|error| usage(error.to_string()))?;
     contact(&Target::Mysql(url.to_owned()), &pool).await?;
     Ok(pool)
+}
+
+/// Reads a URL.
+pub(crate) fn options(url: &str) -> Result<Opts, Failure> {
+    let options = Opts::from_url(url);
+    let options = options.map_err(|error| usage(format!("not a URL of MySQL: {error}")))?;
+    let tls = own_root(url).or(options.ssl_opts().cloned());
+    Ok(OptsBuilder::from_opts(options).ssl_opts(tls).into())
 }
 
 /// Returns the settings for TLS if the URL asks for it and `SSL_CERT_FILE` names a root. The driver

@@ -14,14 +14,7 @@ use crate::failure::{Failure, usage};
 
 /// Builds a pool, and opens a first connection.
 pub(crate) async fn open(url: &str, config: Config) -> Result<Pool, Failure> {
-    open_as(url, config, &our_name()).await
-}
-
-/// The same, with another name for the connections.
-pub(crate) async fn open_as(url: &str, config: Config, name: &str) -> Result<Pool, Failure> {
-    let mut options = options(url)?;
-    options.application_name(name);
-    let builder = Pool::with_options(options).rustls(tls()?);
+    let builder = Pool::with_options(options(url)?).rustls(tls()?);
     let pool = builder.config(config).cancel_on_server(false).build()?;
     contact(&Target::Postgres(url.to_owned()), &pool).await?;
     Ok(pool)
@@ -53,7 +46,7 @@ fn is_here(host: &Host) -> bool {
 }
 
 /// TLS with the root certificates of the system.
-fn tls() -> Result<ClientConfig, Failure> {
+pub(crate) fn tls() -> Result<ClientConfig, Failure> {
     let mut roots = RootCertStore::empty();
     // A root that cannot be read vouches for no server. The connection says so if it is needed.
     roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);

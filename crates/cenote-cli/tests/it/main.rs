@@ -11,7 +11,12 @@ mod guide;
 mod interrupt;
 mod record;
 mod replay;
-#[cfg(any(feature = "mysql", feature = "postgres", feature = "redis"))]
+#[cfg(any(
+    feature = "mysql",
+    feature = "nats",
+    feature = "postgres",
+    feature = "redis"
+))]
 mod servers;
 #[cfg(unix)]
 mod terminal;

@@ -63,20 +63,27 @@ pub(super) struct Turn {
 }
 
 impl Line {
+    /// Without a member it only looks: it makes no tables.
     pub(super) async fn open(
         options: &Opts,
         group: &str,
-        id: MemberId,
+        member: Option<MemberId>,
     ) -> Result<Self, EngineError> {
         // The driver would leave TCP for a socket of the same machine, by a second connection.
         let options = OptsBuilder::from_opts(options.clone()).prefer_socket(false);
         let mut conn = Conn::new(options).await?;
         conn.query_drop(SESSION).await?;
-        let [_, memory @ ..] = MYSQL_TABLES;
-        make_missing(&mut conn, &memory).await?;
-        conn.query_drop(sessions::tag(group, id)).await?;
+        let (tagged, id) = match member {
+            Some(id) => {
+                let [_, memory @ ..] = MYSQL_TABLES;
+                make_missing(&mut conn, &memory).await?;
+                (group, id)
+            }
+            None => ("", MemberId(0)), // no group has this name, so no member counts it
+        };
+        conn.query_drop(sessions::tag(tagged, id)).await?;
         conn.exec_drop(SIGNAL, (group, fastrand::u64(..))).await?;
-        conn.exec_drop(sessions::TIDY, (group,)).await?;
+        conn.exec_drop(sessions::TIDY, (tagged,)).await?;
         let user: Option<String> = conn.query_first(USER).await?;
         let heard: Option<u64> = conn.exec_first(NUDGES, (group,)).await?;
         let shared = Arc::new(Shared {

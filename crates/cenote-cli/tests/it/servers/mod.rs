@@ -6,7 +6,6 @@ mod admin;
 mod demo;
 #[cfg(feature = "full")]
 mod doors;
-#[cfg(feature = "postgres")]
 mod fleet;
 #[cfg(feature = "mysql")]
 mod mysql;

@@ -1,5 +1,6 @@
 //! The full-screen view of a fleet: its members, what was granted over time, and the last changes.
 
+use cenote_fleet::engine::Engine;
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout};
 use ratatui::style::{Color, Modifier, Style};
@@ -8,10 +9,10 @@ use ratatui::widgets::{Block, Paragraph, Row, Sparkline, Table};
 use tokio::task::spawn_blocking;
 
 use super::data::{Member, TITLES};
-use super::postgres::Reader;
+use super::reader::Reader;
 use super::watch::{PACE, Watch};
 use crate::failure::Failure;
-use crate::target::Target;
+use crate::target::without_password;
 use crate::top::screen::{Key, Screen, last_line, next_key};
 
 struct View {
@@ -22,9 +23,13 @@ struct View {
 }
 
 /// Shows the fleet until the user ends it.
-pub(super) async fn run(url: &str, reader: &Reader, watch: Watch) -> Result<(), Failure> {
+pub(super) async fn run<E: Engine>(
+    url: &str,
+    mut reader: Reader<E>,
+    watch: Watch,
+) -> Result<(), Failure> {
     let mut view = View {
-        place: Target::parse(url)?.shown(),
+        place: without_password(url),
         watch,
         trouble: None,
     };
@@ -85,7 +90,8 @@ impl View {
         };
         let widths = TITLES.map(|title| match title {
             "member" => Constraint::Length(16),
-            "name" | "state" => Constraint::Min(14),
+            "name" => Constraint::Min(24),
+            "state" => Constraint::Min(14),
             title => Constraint::Length(u16::try_from(title.len()).unwrap_or(12).max(6)),
         });
         Table::new(self.watch.fleet.members.iter().map(row), widths)

@@ -1,19 +1,9 @@
 //! What is shown of a fleet.
 
-use std::collections::BTreeMap;
-
-use cenote_fleet::FleetStatus;
-use cenote_fleet::protocol::{Cell, MemberId};
+use cenote_fleet::{FleetStatus, Look};
 use serde::Serialize;
 
 use crate::out::Table;
-
-/// The sessions of one member that the server has, and the name of its process.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Sessions {
-    pub(super) count: u64,
-    pub(super) name: Option<String>,
-}
 
 /// A fleet at one moment.
 #[derive(Clone, Debug, Serialize)]
@@ -24,10 +14,11 @@ pub(super) struct Fleet {
     pub(super) granted: u32,
     /// The sessions that all members have use for.
     pub(super) wanted: u32,
-    /// The sessions that the server has, of members and of strays.
-    pub(super) sessions: u64,
+    /// The sessions that the server has, of members and of strays. `None` if the engine cannot
+    /// count them.
+    pub(super) sessions: Option<u32>,
     /// Of those, the sessions of processes that are no members.
-    pub(super) strays: u64,
+    pub(super) strays: Option<u32>,
     pub(super) learned: bool,
     pub(super) disputed: bool,
     pub(super) members: Vec<Member>,
@@ -38,20 +29,20 @@ pub(super) struct Fleet {
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Member {
     pub(super) id: String,
-    pub(super) name: Option<String>,
+    pub(super) name: String,
     pub(super) has: u32,
     pub(super) wants: u32,
     pub(super) floor: u32,
     pub(super) weight: u32,
     /// The sessions that the server has.
-    pub(super) sessions: u64,
+    pub(super) sessions: Option<u32>,
     pub(super) fenced: bool,
 }
 
 /// The titles of the table, with `>` before those of numbers.
 pub(super) const TITLES: [&str; 8] = [
-    "member",
     "name",
+    "member",
     ">has",
     ">wants",
     ">sessions",
@@ -61,32 +52,31 @@ pub(super) const TITLES: [&str; 8] = [
 ];
 
 impl Fleet {
-    pub(super) fn new(group: &str, cell: &Cell, counts: &BTreeMap<MemberId, Sessions>) -> Self {
-        let status = FleetStatus::from(cell);
-        let nothing = Sessions::default();
-        let members = status.members.iter().map(|member| {
-            let sessions = counts.get(&member.id).unwrap_or(&nothing);
-            Member {
-                id: member.id.to_string(),
-                name: sessions.name.clone(),
-                has: member.has,
-                wants: member.wants,
-                floor: member.floor,
-                weight: member.weight,
-                sessions: sessions.count,
-                fenced: member.fenced,
-            }
+    pub(super) fn new(group: &str, look: &Look) -> Self {
+        let status = FleetStatus::from(&look.cell);
+        let counts = look.counts.as_ref();
+        let members = status.members.iter().map(|member| Member {
+            id: member.id.to_string(),
+            name: member.name.to_string(),
+            has: member.has,
+            wants: member.wants,
+            floor: member.floor,
+            weight: member.weight,
+            sessions: counts.map(|counts| counts.get(&member.id).copied().unwrap_or(0)),
+            fenced: member.fenced,
         });
-        let strays = counts
-            .iter()
-            .filter(|(id, _)| !cell.members.contains_key(id));
+        let is_member = |id| look.cell.members.contains_key(id);
+        let strays = counts.map(|counts| {
+            let strays = counts.iter().filter(|(id, _)| !is_member(id));
+            strays.map(|(_, count)| count).sum()
+        });
         Self {
             group: group.to_owned(),
             capacity: status.capacity,
             granted: status.granted,
             wanted: status.members.iter().map(|member| member.wants).sum(),
-            sessions: counts.values().map(|sessions| sessions.count).sum(),
-            strays: strays.map(|(_, sessions)| sessions.count).sum(),
+            sessions: counts.map(|counts| counts.values().sum()),
+            strays,
             learned: status.learned,
             disputed: status.disputed,
             members: members.collect(),
@@ -106,11 +96,12 @@ impl Fleet {
             ..
         } = self;
         let members = self.members.len();
-        let mut line = format!(
-            "{group}: {granted} of {capacity} granted, {wanted} wanted, {sessions} sessions, \
-             {members} members"
-        );
-        if *strays > 0 {
+        let mut line = format!("{group}: {granted} of {capacity} granted, {wanted} wanted");
+        if let Some(sessions) = sessions {
+            line += &format!(", {sessions} sessions");
+        }
+        line += &format!(", {members} members");
+        if let Some(strays @ 1..) = strays {
             line += &format!(", {strays} sessions of no member");
         }
         if !self.learned {
@@ -139,11 +130,12 @@ impl Member {
             (false, false) => "content",
         };
         [
+            self.name.clone(),
             self.id.clone(),
-            self.name.clone().unwrap_or_else(|| "-".to_owned()),
             self.has.to_string(),
             self.wants.to_string(),
-            self.sessions.to_string(),
+            self.sessions
+                .map_or("-".to_owned(), |count| count.to_string()),
             self.floor.to_string(),
             self.weight.to_string(),
             state.to_owned(),

@@ -4,14 +4,15 @@ use std::collections::VecDeque;
 use std::io::{self, IsTerminal};
 use std::time::{Duration, Instant};
 
+use cenote_fleet::engine::Engine;
 use serde::Serialize;
 use tokio::time::sleep;
 
 use super::data::Fleet;
-use super::postgres::Reader;
+use super::reader::Reader;
 use crate::args::FleetArgs;
 use crate::clock::now;
-use crate::failure::Failure;
+use crate::failure::{Failure, Verdict};
 use crate::out;
 
 /// How often the cell is read. A share moves in about as much time.
@@ -27,7 +28,7 @@ pub(super) struct Look {
     at_ms: u64,
     pub(super) granted: u32,
     wanted: u32,
-    sessions: u64,
+    sessions: Option<u32>,
     members: usize,
 }
 
@@ -48,11 +49,15 @@ pub(super) struct Watch {
     began: Instant,
 }
 
-pub(super) async fn run(args: &FleetArgs, reader: Reader) -> Result<(), Failure> {
+pub(in crate::fleet) async fn run<E: Engine>(
+    args: &FleetArgs,
+    mut reader: Reader<E>,
+) -> Result<Verdict, Failure> {
     let mut watch = Watch::new(reader.read().await?);
     let is_live = !args.json && !args.once && args.seconds == 0 && io::stdout().is_terminal();
     if is_live {
-        return live(args, &reader, watch).await;
+        live(args, reader, watch).await?;
+        return Ok(Verdict::Fine);
     }
     let end = Duration::from_secs(args.seconds);
     while watch.began.elapsed() < end {
@@ -60,18 +65,19 @@ pub(super) async fn run(args: &FleetArgs, reader: Reader) -> Result<(), Failure>
         watch.add(reader.read().await?);
     }
     match args.json {
-        true => out::print_json(&watch),
-        false => out::print(&watch.to_text()),
+        true => out::print_json(&watch)?,
+        false => out::print(&watch.to_text())?,
     }
+    Ok(Verdict::Fine)
 }
 
 #[cfg(feature = "top")]
-async fn live(args: &FleetArgs, reader: &Reader, watch: Watch) -> Result<(), Failure> {
+async fn live<E: Engine>(args: &FleetArgs, reader: Reader<E>, watch: Watch) -> Result<(), Failure> {
     super::screen::run(&args.url, reader, watch).await
 }
 
 #[cfg(not(feature = "top"))]
-async fn live(_: &FleetArgs, _: &Reader, _: Watch) -> Result<(), Failure> {
+async fn live<E>(_: &FleetArgs, _: Reader<E>, _: Watch) -> Result<(), Failure> {
     Err(crate::failure::usage(
         "the full-screen view is not built in: build with `--features top` or `--features full`, or \
          use `--once`",
