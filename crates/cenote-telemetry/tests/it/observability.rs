@@ -4,10 +4,14 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::net::SocketAddr;
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use axum::Router;
 use cenote::{Closures, Pool};
+use cenote_fleet::engine::{Engine, EngineError, Snapshot};
+use cenote_fleet::{Fleet, Memory};
 use cenote_servers::Server;
 use cenote_telemetry::{Pools, Prometheus};
 use serde_json::Value;
@@ -46,10 +50,11 @@ fn metrics_in(text: &str) -> BTreeSet<String> {
     ours.map(str::to_owned).collect()
 }
 
-#[test]
-fn the_dashboard_and_the_rules_name_only_metrics_that_are_exported() {
+#[tokio::test]
+async fn the_dashboard_and_the_rules_name_only_metrics_that_are_exported() {
     let pool = Pool::from_fn(async || Ok::<_, &str>(())).build().unwrap();
-    let text = Prometheus::new(Pools::of(&pool)).render();
+    let fleet = Fleet::on(Memory::new()).join(&pool).await.unwrap();
+    let text = Prometheus::new(Pools::of(&pool).fleet(&fleet)).render();
     let lines = text.lines().filter(|line| !line.starts_with('#'));
     let exported: BTreeSet<_> = lines.map(|it| it.split_once('{').unwrap().0).collect();
 
@@ -94,18 +99,23 @@ async fn a_real_prometheus_scrapes_runs_every_query_and_fires_every_alert() {
     let busy = busy.leak_after(Duration::from_millis(200)).build().unwrap();
     let down = Pool::from_fn(async || Err::<(), _>("refused")).name("down");
     let down = down.build().unwrap();
-    let target = serve(Prometheus::new(Pools::of(&busy).and(&down))).await;
+    let fleets = Fleets::new().await;
+    let pools = Pools::of(&busy).and(&down);
+    let target = serve(Prometheus::new(fleets.add_to(pools))).await;
     let rules = read("alerts.yml");
     let server = cenote_servers::prometheus::start(target, &at_once(&rules)).unwrap();
 
     // The counters have to be seen at zero, so that they can be seen to grow.
     for counter in ["leaks", "timeouts", "open_failures"] {
         until(&server, || {
-            series(&server, &format!("cenote_{counter}_total == 0")) == 2
+            series(&server, &format!("cenote_{counter}_total == 0")) == 4
         })
         .await;
     }
+    let lapses = "cenote_fleet_lapses_total == 0";
+    until(&server, || series(&server, lapses) == 2).await;
     let trouble = tokio::spawn(make_trouble(busy, down));
+    let fleet_trouble = tokio::spawn(fleets.make_trouble());
 
     until(&server, || firing(&server) == alerts(&rules).len()).await;
     for query in queries() {
@@ -117,6 +127,7 @@ async fn a_real_prometheus_scrapes_runs_every_query_and_fires_every_alert() {
     let found = ask(&server, &format!("/api/v1/query?query={name}"));
     assert_eq!(found["result"][0]["value"][1], "1", "{found}");
     trouble.abort();
+    fleet_trouble.abort();
 }
 
 /// Rules without `for`, so that an alert fires as soon as it is seen.
@@ -156,6 +167,81 @@ async fn make_trouble(busy: Pool<Closures<()>>, down: Pool<Closures<()>>) {
         }
     };
     tokio::join!(wait, time_out, open);
+}
+
+/// A pool whose fleet loses its engine, and one whose fleet is told a lower capacity while all of
+/// it is out.
+struct Fleets {
+    pools: [Pool<Closures<()>>; 2],
+    fleets: [Fleet; 2],
+    shared: Memory,
+    is_away: Arc<AtomicBool>,
+}
+
+impl Fleets {
+    async fn new() -> Self {
+        let pool = |name| Pool::from_fn(async || Ok::<_, &str>(())).name(name);
+        let pools = ["cut off", "short"].map(|name| pool(name).build().unwrap());
+        let (shared, is_away) = (Memory::new(), Arc::default());
+        let far = Far {
+            memory: Memory::new(),
+            is_away: Arc::clone(&is_away),
+        };
+        let far = Fleet::on(far).ttl(Duration::from_secs(1));
+        let near = Fleet::on(shared.clone()).capacity(3);
+        let fleets = [
+            far.join(&pools[0]).await.unwrap(),
+            near.join(&pools[1]).await.unwrap(),
+        ];
+        Self {
+            pools,
+            fleets,
+            shared,
+            is_away,
+        }
+    }
+
+    fn add_to(&self, pools: Pools) -> Pools {
+        let (pools, fleets) = (pools.and(&self.pools[0]).and(&self.pools[1]), &self.fleets);
+        pools.fleet(&fleets[0]).fleet(&fleets[1])
+    }
+
+    /// Goes on until it is aborted.
+    async fn make_trouble(self) {
+        self.is_away.store(true, Ordering::Relaxed);
+        let short = &self.pools[1];
+        let acquire = || short.acquire_within(Duration::from_secs(600));
+        let _held = tokio::try_join!(acquire(), acquire(), acquire()).unwrap();
+        let other = Pool::from_fn(async || Ok::<_, &str>(())).build().unwrap();
+        let other = Fleet::on(self.shared.clone()).capacity(2).join(&other);
+        let _other = other.await.unwrap();
+        let _ = acquire().await;
+    }
+}
+
+/// An engine that can be away.
+struct Far {
+    memory: Memory,
+    is_away: Arc<AtomicBool>,
+}
+
+impl Engine for Far {
+    type Version = u64;
+
+    async fn read(&mut self) -> Result<Snapshot<u64>, EngineError> {
+        match self.is_away.load(Ordering::Relaxed) {
+            true => Err("it is away".into()),
+            false => self.memory.read().await,
+        }
+    }
+
+    async fn swap(&mut self, version: &u64, bytes: &[u8]) -> Result<bool, EngineError> {
+        self.memory.swap(version, bytes).await
+    }
+
+    async fn nudge(&mut self) -> Result<(), EngineError> {
+        self.memory.nudge().await
+    }
 }
 
 async fn until(server: &Server, holds: impl Fn() -> bool) {

@@ -107,7 +107,7 @@ fn members_shares_and_demand_are_shown_without_joining<P: Place>() {
     );
 }
 
-/// A session of another program takes a part of the budget after a second, and the own one must not.
+/// A session of another program takes a part of the budget after a second. This one must not.
 #[track_caller]
 fn the_history_is_read_over_one_connection_that_no_member_counts<P: Place>() {
     let scene = Scene::on::<P>();
