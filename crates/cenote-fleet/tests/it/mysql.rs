@@ -131,6 +131,24 @@ async fn a_server_that_is_full_is_waited_for() {
     assert_eq!(seat.hold(9).await.len(), 9, "the others are opened");
 }
 
+/// So the limit of a user is no wall for a pool that resets its sessions, as the README says.
+#[tokio::test]
+async fn the_limit_of_a_user_does_not_count_a_session_that_was_reset() {
+    let place = OnMariadb::start().await;
+    let limit = "ALTER USER app@'%' WITH MAX_USER_CONNECTIONS 1";
+    place.database.run(limit).await;
+    let open = || Conn::new(place.database.options.clone());
+    let mut first = open().await.unwrap();
+    assert!(open().await.is_err());
+
+    assert!(first.reset().await.unwrap());
+
+    let second = open().await.unwrap();
+    assert!(open().await.is_err());
+    second.disconnect().await.unwrap();
+    first.disconnect().await.unwrap();
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_control_connection_that_is_killed_is_opened_again() {
     let place = OnMariadb::start().await;
