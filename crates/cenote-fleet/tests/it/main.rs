@@ -2,7 +2,12 @@
 
 #![expect(clippy::unwrap_used, reason = "the helpers of tests are tests")]
 
-#[cfg(feature = "postgres")]
+#[cfg(all(
+    feature = "mysql",
+    feature = "nats",
+    feature = "postgres",
+    feature = "redis"
+))]
 mod chaos;
 #[cfg(any(
     all(feature = "mysql", feature = "nats"),
@@ -10,6 +15,8 @@ mod chaos;
 ))]
 mod counted;
 mod faults;
+#[cfg(any(feature = "nats", feature = "redis"))]
+mod files;
 mod joining;
 #[cfg(any(feature = "mysql", feature = "nats", feature = "redis"))]
 mod live;

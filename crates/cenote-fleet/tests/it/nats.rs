@@ -1,8 +1,5 @@
 //! A real NATS server keeps the cell.
 
-use std::fs::{self, Metadata};
-use std::os::unix::fs::{MetadataExt, chown};
-use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::Duration;
 
@@ -13,6 +10,7 @@ use cenote_servers::Server;
 use cenote_testkit::Proxy;
 
 use crate::SECOND;
+use crate::files::Files;
 use crate::live::{Place, Seat, outlives_forgotten_connections, until};
 use crate::model::Model;
 use crate::rig::Sessions;
@@ -20,7 +18,7 @@ use crate::suite::suite;
 
 suite!(OnNats);
 
-const BUCKET: &str = "cenote_fleet";
+pub(crate) const BUCKET: &str = "cenote_fleet";
 
 pub(crate) struct OnNats {
     server: Mutex<Server>,
@@ -31,7 +29,7 @@ pub(crate) struct OnNats {
 }
 
 /// Makes the bucket, and puts a value in it.
-async fn put(context: &Context, value: Vec<u8>) {
+pub(crate) async fn put(context: &Context, value: Vec<u8>) {
     let config = stream::Config {
         name: format!("KV_{BUCKET}"),
         subjects: vec![format!("$KV.{BUCKET}.>")],
@@ -49,6 +47,7 @@ async fn put(context: &Context, value: Vec<u8>) {
 pub(crate) async fn connect(url: &str) -> Context {
     // By default it waits longer after each try, up to four seconds, and pings once a minute.
     let options = async_nats::ConnectOptions::new()
+        .retry_on_initial_connect()
         .reconnect_delay_callback(|_| Duration::from_millis(50))
         .ping_interval(SECOND);
     jetstream::new(options.connect(url).await.unwrap())
@@ -132,21 +131,10 @@ async fn a_bucket_that_is_restored_from_old_files_is_learned_again() {
     let place = OnNats::start().await;
     let (first, second) = (place.join().await, place.join().await);
     let data = place.server.lock().unwrap().folder().join("data");
-    let old = place.while_stopped(|| files(&data));
+    let old = place.while_stopped(|| Files::of(data));
     drop(first.hold(8).await);
 
-    place.while_stopped(|| {
-        fs::remove_dir_all(&data).unwrap();
-        let owner = fs::metadata(data.parent().unwrap()).unwrap();
-        make(&data, &owner);
-        for (path, bytes) in &old {
-            let folders = path.ancestors().skip(1);
-            let missing: Vec<_> = folders.take_while(|folder| !folder.exists()).collect();
-            missing.iter().rev().for_each(|folder| make(folder, &owner));
-            fs::write(path, bytes).unwrap();
-            chown(path, Some(owner.uid()), Some(owner.gid())).unwrap();
-        }
-    });
+    place.while_stopped(|| old.put_back());
 
     second.knows(false).await;
     second.knows(true).await;
@@ -161,21 +149,4 @@ impl OnNats {
         server.restart().unwrap();
         done
     }
-}
-
-fn make(folder: &Path, owner: &Metadata) {
-    fs::create_dir(folder).unwrap();
-    chown(folder, Some(owner.uid()), Some(owner.gid())).unwrap();
-}
-
-/// All files in a folder and those below.
-fn files(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
-    let entries = fs::read_dir(folder).unwrap();
-    let paths = entries.map(|entry| entry.unwrap().path());
-    paths
-        .flat_map(|path| match path.is_dir() {
-            true => files(&path),
-            false => vec![(path.clone(), fs::read(path).unwrap())],
-        })
-        .collect()
 }

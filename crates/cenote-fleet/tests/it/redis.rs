@@ -1,8 +1,6 @@
 //! A real Redis server keeps the cell.
 
-use std::fs;
 use std::future::ready;
-use std::path::PathBuf;
 use std::sync::Mutex;
 use std::time::Duration;
 
@@ -12,6 +10,7 @@ use cenote_servers::Server;
 use cenote_testkit::Proxy;
 use redis::{Client, Cmd, FromRedisValue};
 
+use crate::files::Files;
 use crate::live::{Place, Seat, TTL, outlives_forgotten_connections};
 use crate::model::Model;
 use crate::rig::Sessions;
@@ -25,7 +24,7 @@ pub(crate) struct OnRedis {
     server: Mutex<Server>,
     pub(crate) client: Client,
     model: Model,
-    saved: Vec<(PathBuf, Vec<u8>)>,
+    saved: Option<Files>,
 }
 
 impl OnRedis {
@@ -48,7 +47,7 @@ impl Place for OnRedis {
             client: Client::open(server.url()).unwrap(),
             server: Mutex::new(server),
             model: Model::default(),
-            saved: Vec::new(),
+            saved: None,
         };
         let () = place.ask(Cmd::set(KEY, "").arg("NX")).await;
         place
@@ -74,18 +73,13 @@ impl Place for OnRedis {
 
     async fn save(&mut self) {
         let log = self.server.lock().unwrap().folder().join("appendonlydir");
-        let files = fs::read_dir(log).unwrap().map(|file| file.unwrap().path());
-        self.saved = files
-            .map(|path| (path.clone(), fs::read(path).unwrap()))
-            .collect();
+        self.saved = Some(Files::of(log));
     }
 
     async fn put_back(&self) {
         let mut server = self.server.lock().unwrap();
         server.stop().unwrap();
-        for (path, bytes) in &self.saved {
-            fs::write(path, bytes).unwrap();
-        }
+        self.saved.iter().for_each(Files::put_back);
         server.restart().unwrap();
     }
 

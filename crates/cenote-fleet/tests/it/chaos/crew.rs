@@ -2,12 +2,15 @@
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, Command, Stdio};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
 use cenote_testkit::{Proxy, Way};
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
+use super::CAPACITY;
+use super::database::Wall;
 use super::member::ORDERS;
+use super::stage::{Engine, Stage};
 
 /// What must happen happens before this, also on a busy machine.
 pub(super) const LIMIT: Duration = Duration::from_secs(60);
@@ -15,12 +18,13 @@ pub(super) const LIMIT: Duration = Duration::from_secs(60);
 /// The name of the test that is the member.
 const MEMBER: &str = "chaos::member::a_member_is_a_process_of_its_own";
 
-/// A process, and the network between it and the server. It is killed when it is dropped.
+/// A process, and the network between it and the servers. It is killed when it is dropped.
 pub(super) struct Hand {
     child: Child,
     orders: Option<ChildStdin>,
-    lines: Receiver<String>,
-    proxy: Proxy,
+    lines: UnboundedReceiver<String>,
+    /// One to the database, and one to the engine if that is another server.
+    proxies: Vec<Proxy>,
 }
 
 /// What a member tells of itself.
@@ -33,28 +37,34 @@ pub(super) struct Told {
 }
 
 impl Hand {
-    /// Starts a process behind a proxy of its own. It joins in the background.
-    pub(super) async fn start(url: &str, capacity: u32, ttl: Duration) -> Self {
+    /// Starts a process behind proxies of its own. It joins in the background.
+    pub(super) async fn start(stage: &Stage, ttl: Duration) -> Self {
         let program = std::env::current_exe().unwrap();
-        Self::start_by(Command::new(program), url, capacity, ttl).await
+        Self::start_by(Command::new(program), stage, ttl).await
     }
 
     /// The same with a wall clock that is off.
-    pub(super) async fn start_off(url: &str, offset: &str, capacity: u32, ttl: Duration) -> Self {
+    pub(super) async fn start_off(stage: &Stage, offset: &str, ttl: Duration) -> Self {
         let mut command = Command::new(std::env::current_exe().unwrap());
         cenote_servers::faketime::set(&mut command, offset).unwrap();
-        Self::start_by(command, url, capacity, ttl).await
+        Self::start_by(command, stage, ttl).await
     }
 
-    async fn start_by(mut command: Command, url: &str, capacity: u32, ttl: Duration) -> Self {
-        let proxy = Proxy::to_url(url).await.unwrap();
-        let orders = format!("{} {capacity} {}", proxy.url(url), ttl.as_millis());
+    async fn start_by(mut command: Command, stage: &Stage, ttl: Duration) -> Self {
+        let ttl = ttl.as_millis();
+        let mut orders = format!("{CAPACITY} {ttl} {}", stage.is_counted());
+        let mut proxies = Vec::new();
+        for url in stage.urls() {
+            let proxy = Proxy::to_url(&url).await.unwrap();
+            orders = format!("{orders} {}", proxy.url(&url));
+            proxies.push(proxy);
+        }
         command.args(["--exact", MEMBER, "--nocapture"]);
         command.env(ORDERS, orders);
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let (orders, said) = (child.stdin.take(), child.stdout.take().unwrap());
-        let (sender, lines) = channel();
+        let (sender, lines) = unbounded_channel();
         std::thread::spawn(move || {
             for line in BufReader::new(said).lines().map_while(Result::ok) {
                 // The harness of the tests speaks, too, and does not end its line.
@@ -70,7 +80,7 @@ impl Hand {
             child,
             orders,
             lines,
-            proxy,
+            proxies,
         }
     }
 
@@ -81,26 +91,21 @@ impl Hand {
     }
 
     /// Waits for a line that begins with this word, and returns the rest of it.
-    pub(super) async fn hear(&self, word: &str) -> String {
+    pub(super) async fn hear(&mut self, word: &str) -> String {
         let heard = tokio::time::timeout(LIMIT, async {
             loop {
-                match self.lines.recv_timeout(Duration::ZERO) {
-                    Ok(line) if line.starts_with("failed") => println!("{line}"),
-                    Ok(line) => match line.strip_prefix(word) {
-                        Some(rest) => break rest.trim().to_owned(),
-                        None => continue,
-                    },
-                    Err(RecvTimeoutError::Timeout) => {
-                        tokio::time::sleep(Duration::from_millis(2)).await;
-                    }
-                    Err(RecvTimeoutError::Disconnected) => panic!("the member has ended"),
+                let line = self.lines.recv().await.expect("the member runs");
+                if line.starts_with("failed") {
+                    println!("{line}");
+                } else if let Some(rest) = line.strip_prefix(word) {
+                    break rest.trim().to_owned();
                 }
             }
         });
         heard.await.unwrap_or_else(|_| panic!("never: {word}"))
     }
 
-    pub(super) async fn joined(&self) -> u64 {
+    pub(super) async fn joined(&mut self) -> u64 {
         self.hear("joined").await.parse().unwrap()
     }
 
@@ -149,18 +154,27 @@ impl Hand {
         assert!(sent.unwrap().success(), "kill -{name} {pid}");
     }
 
-    /// No byte passes, and no connection is closed.
-    pub(super) fn cut_off(&self) {
-        self.proxy.stall(Way::Both);
+    /// To the database alone, to the engine alone, or to both: no byte passes, and no connection is
+    /// closed.
+    pub(super) fn cut_off(&self, lines: usize) {
+        self.of(lines).for_each(|proxy| proxy.stall(Way::Both));
     }
 
-    /// All its connections are reset.
-    pub(super) fn reset(&self) {
-        self.proxy.reset();
+    /// The connections of these lines are reset.
+    pub(super) fn reset(&self, lines: usize) {
+        self.of(lines).for_each(Proxy::reset);
+    }
+
+    /// Returns one line, or all if there is no such line.
+    fn of(&self, lines: usize) -> impl Iterator<Item = &Proxy> {
+        let all = self.proxies.iter().enumerate();
+        let is_meant = move |nth: usize| nth == lines || lines >= self.proxies.len();
+        all.filter(move |(nth, _)| is_meant(*nth))
+            .map(|(_, proxy)| proxy)
     }
 
     pub(super) fn heal(&self) {
-        self.proxy.heal().unwrap();
+        self.proxies.iter().for_each(|proxy| proxy.heal().unwrap());
     }
 
     /// Lets it leave, and waits for its end.
@@ -181,21 +195,18 @@ impl Drop for Hand {
 
 /// A process joins, is served, and leaves.
 pub(super) fn assert_one_process_is_served() {
-    let server = cenote_servers::postgres::start().unwrap();
     let runtime = tokio::runtime::Runtime::new().unwrap();
     runtime.block_on(async {
-        let mut hand = Hand::start(server.url(), 9, Duration::from_secs(10)).await;
+        let stage = Stage::build(Engine::Postgres, Wall::Capacity).await;
+        let mut hand = Hand::start(&stage, Duration::from_secs(10)).await;
         hand.joined().await;
 
-        hand.order("work 20");
+        hand.order("work 60");
         hand.until("it is served", |told| told.served > 100).await;
 
         let told = hand.tell().await;
-        assert_eq!(
-            (told.failed, told.share, told.members),
-            (0, 7, 1),
-            "{told:?}"
-        );
+        let share = CAPACITY - 2; // its control connection, and a place for one that joins
+        assert_eq!((told.failed, told.share, told.members), (0, share, 1));
         hand.leave().await;
     });
 }

@@ -1,7 +1,7 @@
 //! How fast a share moves between processes, and how much of the capacity is used.
 //!
-//! `cargo test -p cenote-fleet --all-features figures -- --nocapture` prints the figures. Their
-//! bounds here are wide, because other tests run at the same time.
+//! `cargo test -p cenote-fleet --all-features figures -- --nocapture --test-threads 1` prints the
+//! figures. Their bounds here are wide, because other tests run at the same time.
 
 use std::time::Duration;
 
@@ -9,11 +9,13 @@ use tokio::time::{Instant, sleep};
 
 use super::CAPACITY;
 use super::crew::Hand;
+use super::database::Wall;
+use super::stage::{Engine, Stage};
 use super::watch::Watch;
 use crate::SECOND;
 
-/// The default.
-const TEN: Duration = Duration::from_secs(10);
+/// How many connections one process wants at once. The other five have their floors.
+const BURST: u32 = 28;
 
 #[expect(clippy::disallowed_methods, reason = "the ban guards the pool")]
 fn now() -> Instant {
@@ -21,50 +23,98 @@ fn now() -> Instant {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn figures_of_six_processes() {
-    let server = cenote_servers::postgres::start().unwrap();
-    let url = server.url();
+async fn on_postgres() {
+    measure(Engine::Postgres).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn on_mariadb() {
+    measure(Engine::Mariadb).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn on_redis_counted_by_postgres() {
+    measure(Engine::Redis).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn on_nats_counted_by_mariadb() {
+    measure(Engine::Nats).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn on_redis_alone() {
+    measure(Engine::RedisAlone).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn on_nats_alone() {
+    measure(Engine::NatsAlone).await;
+}
+
+async fn measure(engine: Engine) {
+    let stage = Stage::build(engine, Wall::Capacity).await;
+    let ttl = match stage.is_counted() {
+        true => 10 * SECOND, // the default
+        false => 4 * SECOND, // the test waits for its end
+    };
     let mut hands = Vec::new();
     for _ in 0..6 {
-        hands.push(Hand::start(url, CAPACITY, TEN).await);
+        hands.push(Hand::start(&stage, ttl).await);
     }
-    for hand in &hands {
+    for hand in &mut hands {
         hand.joined().await;
     }
-    let [first, second, others @ ..] = &mut hands[..] else {
-        unreachable!()
+
+    let moved = burst(&mut hands).await;
+    let freed = kill(&mut hands).await;
+    let used = contend(&stage, &mut hands[1..]).await;
+
+    println!(
+        "{engine:?}, TTL {ttl:?}: a burst of {BURST} is served after {moved:?}, the share of a \
+         killed process is in use after {freed:?}, {:.1} % of the capacity are used",
+        100.0 * used
+    );
+    assert!(moved < 10 * SECOND, "{moved:?}");
+    // It does not wait for the TTL where sessions are counted.
+    let slow = if stage.is_counted() {
+        8 * SECOND
+    } else {
+        ttl + 10 * SECOND
     };
+    assert!(freed < slow, "{freed:?}");
+    assert!(used > 0.8, "{used}");
+}
 
-    // The second has all that the floors leave, and does not use it.
-    second.order("hold 28");
-    second.hear("held").await;
-    second.order("drop 0");
+/// The second has a share that it does not use, and the first wants it.
+async fn burst(hands: &mut [Hand]) -> Duration {
+    hands[1].order(&format!("hold {BURST}"));
+    hands[1].hear("held").await;
+    hands[1].order("drop 0");
     sleep(3 * SECOND).await; // the peak of its demand is forgotten after two renewals
-    first.order("hold 28");
-    let moved: u64 = first.hear("held").await.parse().unwrap();
-    println!("a burst of 28 is served after {moved} ms");
+    hands[0].order(&format!("hold {BURST}"));
+    let moved = hands[0].hear("held").await;
+    Duration::from_millis(moved.parse().unwrap())
+}
 
-    // The first is killed while it has all, and the second waits for it.
-    second.order("hold 28");
+/// The first is killed while it holds its share, and the second waits for it.
+async fn kill(hands: &mut [Hand]) -> Duration {
+    hands[1].order(&format!("hold {BURST}"));
     sleep(2 * SECOND).await;
-    first.kill();
+    hands[0].kill();
     let killed = now();
-    second.hear("held").await;
-    let recovered = killed.elapsed().as_millis();
-    println!("the share of a killed process is free after {recovered} ms");
-    second.order("drop 0");
+    hands[1].hear("held").await;
+    hands[1].order("drop 0");
+    killed.elapsed()
+}
 
-    // All five want all.
-    second.order("work 60");
-    others.iter_mut().for_each(|hand| hand.order("work 60"));
+/// All want all. Returns the part of the capacity that is used.
+async fn contend(stage: &Stage, hands: &mut [Hand]) -> f64 {
+    hands.iter_mut().for_each(|hand| hand.order("work 60"));
     sleep(3 * SECOND).await;
-    let watch = Watch::at(url).await;
+    let watch = Watch::at(&stage.database).await;
     sleep(2 * SECOND).await;
     let seen = watch.seen();
-    let used = seen.sum as f64 / seen.counts as f64 / f64::from(CAPACITY);
-    println!("{:.1} % of the capacity is used", 100.0 * used);
-
-    assert!(moved < 10_000, "{moved} ms");
-    assert!(recovered < 8000, "{recovered} ms: before its TTL");
-    assert!(used > 0.8 && seen.most <= CAPACITY, "{seen:?}");
+    assert!(seen.most <= CAPACITY, "{seen:?}");
+    seen.sum as f64 / seen.counts as f64 / f64::from(CAPACITY)
 }

@@ -5,17 +5,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
-use cenote::config::OnOpenError;
 use cenote_fleet::Fleet;
-use cenote_postgres::{Lease, Pool};
 use tokio::runtime::Builder;
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep};
-use tokio_postgres::Config;
 
-use super::{GROUP, crew};
+use super::crew;
+use super::pool::{Lease, Pool, Terms};
 
-/// The URL of the server, the capacity and the TTL. A process that has it is a member.
+/// The capacity, the TTL, whether sessions are counted, and the URLs of the servers. A process that
+/// has it is a member.
 pub(super) const ORDERS: &str = "CENOTE_FLEET_MEMBER";
 
 /// So many callers run at most.
@@ -42,8 +41,13 @@ struct Tally {
 async fn run(orders: &str) {
     let mut words = orders.split(' ');
     let mut word = || words.next().unwrap();
-    let (url, capacity, ttl) = (word(), word().parse().unwrap(), word().parse().unwrap());
-    let (pool, fleet) = join(url, capacity, Duration::from_millis(ttl)).await;
+    let terms = Terms {
+        capacity: word().parse().unwrap(),
+        ttl: Duration::from_millis(word().parse().unwrap()),
+        is_counted: word().parse().unwrap(),
+        urls: words.collect(),
+    };
+    let (pool, fleet) = join(&terms).await;
     println!("@joined {}", hours_since_1970());
     let tally = Arc::new(Tally::default());
     let (demand, _) = watch::channel(0);
@@ -97,18 +101,10 @@ fn now() -> Instant {
     Instant::now()
 }
 
-async fn join(url: &str, capacity: u32, ttl: Duration) -> (Pool, Fleet) {
+async fn join(terms: &Terms<'_>) -> (Pool, Fleet) {
     loop {
-        let mut options: Config = url.parse().unwrap();
-        let joining = Fleet::postgres(&options, GROUP).unwrap();
-        options.application_name(joining.tag("m"));
-        let pool = Pool::with_options(options)
-            .on_open_error(OnOpenError::Retry)
-            .acquire_timeout(Duration::from_secs(60))
-            .build()
-            .unwrap();
-        match joining.capacity(capacity).ttl(ttl).join(&pool).await {
-            Ok(fleet) => return (pool, fleet),
+        match Pool::join(terms).await {
+            Ok(joined) => return joined,
             Err(error) => assert!(error.is_retryable(), "{error}"),
         }
         sleep(Duration::from_millis(100)).await;
@@ -132,15 +128,14 @@ fn lines() -> mpsc::UnboundedReceiver<String> {
 async fn call(nth: usize, pool: Pool, mut demand: watch::Receiver<usize>, tally: Arc<Tally>) {
     while demand.wait_for(|demand| nth < *demand).await.is_ok() {
         match pool.acquire().await {
-            Ok(lease) => {
-                // The sessions of a silent member are ended.
-                let _ = lease.query_one("select 1", &[]).await;
+            Ok(mut lease) => {
+                lease.run().await;
                 sleep(Duration::from_millis(fastrand::u64(5..25))).await;
                 tally.served.fetch_add(1, Ordering::Relaxed);
             }
-            Err(error) if error.is_timeout() => {}
-            Err(error) => {
-                println!("@failed {error:?}");
+            Err(None) => {}
+            Err(Some(error)) => {
+                println!("@failed {error}");
                 tally.failed.fetch_add(1, Ordering::Relaxed);
             }
         }
@@ -150,7 +145,7 @@ async fn call(nth: usize, pool: Pool, mut demand: watch::Receiver<usize>, tally:
 async fn hold(pool: &Pool, count: usize) -> Vec<Lease> {
     let acquire = |_| {
         let pool = pool.clone();
-        tokio::spawn(async move { pool.acquire().await.unwrap() })
+        tokio::spawn(async move { pool.acquire().await.expect("a connection in time") })
     };
     let acquiring: Vec<_> = (0..count).map(acquire).collect();
     let mut leases = Vec::new();

@@ -2,32 +2,24 @@
 
 use std::time::Duration;
 
-use cenote_servers::Server;
 use fastrand::Rng;
 use tokio::time::{Instant, sleep};
-use tokio_postgres::{Client, NoTls};
 
+use super::TTL;
 use super::crew::Hand;
+use super::database::Wall;
+use super::stage::{Engine, Old, Stage};
 use super::watch::{Seen, Watch};
-use super::{CAPACITY, TTL};
 
 const HANDS: usize = 6;
 
-/// The limit that the server itself has for the role of the members.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Wall {
-    None,
-    Capacity,
-}
-
 pub(super) struct Play {
     rng: Rng,
-    server: Server,
-    url: String,
+    stage: Stage,
     watch: Watch,
     hands: Vec<Place>,
-    /// An older row, to be set back.
-    old: Option<(i64, Vec<u8>)>,
+    /// An older cell, to be put back.
+    old: Option<Old>,
     began: Instant,
 }
 
@@ -49,49 +41,31 @@ fn now() -> Instant {
     Instant::now()
 }
 
-async fn admin(url: &str) -> Client {
-    let (client, connection) = tokio_postgres::connect(url, NoTls).await.unwrap();
-    tokio::spawn(connection);
-    client
-}
-
 impl Play {
-    pub(super) async fn begin(wall: Wall) -> Self {
+    pub(super) async fn begin(engine: Engine, wall: Wall) -> Self {
         let named = std::env::var("CENOTE_SEED");
         let named = named.ok().and_then(|text| text.parse().ok());
         let seed = named.unwrap_or_else(|| fastrand::u64(..1 << 32));
-        println!("CENOTE_SEED={seed}, {wall:?}");
-        let server = cenote_servers::postgres::start().unwrap();
-        let limit = match wall {
-            Wall::None => -1,
-            Wall::Capacity => CAPACITY as i32,
-        };
-        let sql = format!(
-            "create role app login connection limit {limit}; \
-             grant create on schema public to app; \
-             grant execute on function pg_control_system() to app"
-        );
-        admin(server.url()).await.batch_execute(&sql).await.unwrap();
-        let url = server.url().replace("postgres@", "app@");
+        println!("CENOTE_SEED={seed}, {engine:?}, {wall:?}");
+        let stage = Stage::build(engine, wall).await;
         let mut hands = Vec::new();
         for nth in 0..HANDS {
             let hand = match nth {
-                0 => Hand::start_off(&url, "+1h", CAPACITY, TTL).await,
-                1 => Hand::start_off(&url, "-1h", CAPACITY, TTL).await,
-                _ => Hand::start(&url, CAPACITY, TTL).await,
+                0 => Hand::start_off(&stage, "+1h", TTL).await,
+                1 => Hand::start_off(&stage, "-1h", TTL).await,
+                _ => Hand::start(&stage, TTL).await,
             };
             hands.push(Place { hand, until: None });
         }
         let mut hours = Vec::new();
-        for place in &hands {
+        for place in &mut hands {
             hours.push(place.hand.joined().await);
         }
         assert!(hours[0] > hours[2] && hours[1] < hours[2], "{hours:?}");
         Self {
             rng: Rng::with_seed(seed),
-            watch: Watch::at(server.url()).await,
-            server,
-            url,
+            watch: Watch::at(&stage.database).await,
+            stage,
             hands,
             old: None,
             began: now(),
@@ -120,6 +94,7 @@ impl Play {
         let until = now() + Duration::from_millis(self.rng.u64(200..8000));
         let place = &mut self.hands[nth];
         let is_free = place.until.is_none();
+        let lines = self.rng.usize(..3);
         match self.rng.u8(..20) {
             0..3 if is_free => {
                 place.hand.kill();
@@ -132,12 +107,12 @@ impl Play {
                 self.say(&format!("{nth} is stopped"));
             }
             6..8 if is_free => {
-                place.hand.cut_off();
+                place.hand.cut_off(lines);
                 place.until = Some((until, Fault::CutOff));
                 self.say(&format!("{nth} is cut off"));
             }
             8 if is_free => {
-                place.hand.reset();
+                place.hand.reset(lines);
                 self.say(&format!("{nth} loses its connections"));
             }
             9..16 if is_free => {
@@ -145,33 +120,30 @@ impl Play {
                 place.hand.order(&format!("work {demand}"));
                 self.say(&format!("{nth} wants {demand}"));
             }
-            16 => {
-                let row = "select version, cell from cenote_fleet";
-                let row = admin(self.server.url()).await.query_opt(row, &[]).await;
-                self.old = row.unwrap().map(|row| (row.get(0), row.get(1)));
-            }
+            16 => self.old = self.stage.save().await,
             17 => {
-                let wipe = "delete from cenote_fleet";
-                admin(self.server.url())
-                    .await
-                    .batch_execute(wipe)
-                    .await
-                    .unwrap();
-                self.say("the row is wiped");
+                self.stage.wipe().await;
+                self.say("the cell is wiped");
             }
             18 => {
-                if let Some((version, cell)) = self.old.take() {
-                    let sql = "update cenote_fleet set version = $1, cell = $2";
-                    let admin = admin(self.server.url()).await;
-                    admin.execute(sql, &[&version, &cell]).await.unwrap();
-                    self.say("the row is an old one");
+                if let Some(old) = self.old.take() {
+                    self.stage.put_back(&old).await;
+                    self.say("the cell is an old one");
                 }
             }
-            19 if self.rng.u8(..3) == 0 => {
-                self.server.restart().unwrap();
-                self.watch.go_on().await;
-                self.say("the server has restarted");
-            }
+            19 => match self.rng.u8(..6) {
+                0 | 1 => {
+                    self.stage.restart();
+                    self.watch.go_on(&self.stage.database).await;
+                    self.say("the engine has restarted");
+                }
+                2 => {
+                    self.stage.database.restart();
+                    self.watch.go_on(&self.stage.database).await;
+                    self.say("the database has restarted");
+                }
+                _ => {}
+            },
             _ => {}
         }
     }
@@ -187,7 +159,7 @@ impl Play {
                 Fault::Stopped => place.hand.go_on(),
                 Fault::CutOff => place.hand.heal(),
                 Fault::Killed => {
-                    place.hand = Hand::start(&self.url, CAPACITY, TTL).await;
+                    place.hand = Hand::start(&self.stage, TTL).await;
                     place.hand.order("work 20");
                 }
             }
@@ -216,7 +188,7 @@ impl Play {
     }
 
     /// Returns what the observer has seen.
-    pub(super) async fn end(self) -> Seen {
+    pub(super) fn end(self) -> Seen {
         self.watch.seen()
     }
 }

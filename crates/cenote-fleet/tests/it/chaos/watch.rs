@@ -5,12 +5,9 @@ use std::time::Duration;
 
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};
-use tokio_postgres::{Client, NoTls};
 
 use super::CAPACITY;
-
-const SESSIONS: &str = "select count(*) from pg_stat_activity \
-     where application_name like '%cn:orders:%' and backend_type = 'client backend'";
+use super::database::{Admin, Database};
 
 /// What was seen so far.
 #[derive(Clone, Copy, Debug, Default)]
@@ -26,28 +23,25 @@ pub(super) struct Seen {
 }
 
 pub(super) struct Watch {
-    url: String,
     seen: Arc<Mutex<Seen>>,
     task: Option<JoinHandle<()>>,
 }
 
 impl Watch {
-    pub(super) async fn at(url: &str) -> Self {
+    pub(super) async fn at(database: &Database) -> Self {
         let mut watch = Self {
-            url: url.to_owned(),
             seen: Arc::default(),
             task: None,
         };
-        watch.go_on().await;
+        watch.go_on(database).await;
         watch
     }
 
     /// Begins to count, also after a restart of the server.
-    pub(super) async fn go_on(&mut self) {
-        let (client, connection) = tokio_postgres::connect(&self.url, NoTls).await.unwrap();
-        tokio::spawn(connection);
-        let seen = Arc::clone(&self.seen);
-        self.task = Some(tokio::spawn(count(client, seen)));
+    pub(super) async fn go_on(&mut self, database: &Database) {
+        self.task.iter().for_each(JoinHandle::abort);
+        let (admin, seen) = (database.admin().await, Arc::clone(&self.seen));
+        self.task = Some(tokio::spawn(count(admin, seen)));
     }
 
     pub(super) fn seen(&self) -> Seen {
@@ -66,11 +60,10 @@ fn now() -> Instant {
     Instant::now()
 }
 
-async fn count(client: Client, seen: Arc<Mutex<Seen>>) {
+async fn count(mut admin: Admin, seen: Arc<Mutex<Seen>>) {
     let mut over_since = None;
     // It fails when the server restarts.
-    while let Ok(row) = client.query_one(SESSIONS, &[]).await {
-        let sessions = row.get::<_, i64>(0) as u32;
+    while let Some(sessions) = admin.sessions().await {
         let is_over = sessions > CAPACITY;
         let since = *over_since.get_or_insert_with(now);
         {
