@@ -5,7 +5,7 @@ use crate::manifest::{entries, is_published, package_name, package_value};
 use super::{File, Found, found_unless};
 
 /// The crates of `crates/` that are not for others.
-const PRIVATE: &[&str] = &["cenote-servers"];
+const PRIVATE: &[&str] = &["cenote-fleet-servers", "cenote-servers"];
 
 /// What the page of a crate in the registry shows, and what users can rely on.
 const KEYS: &[&str] = &[

@@ -12,8 +12,7 @@ use cenote_testkit::Proxy;
 use crate::SECOND;
 use crate::files::Files;
 use crate::live::{Place, Seat, outlives_forgotten_connections, until};
-use crate::model::Model;
-use crate::rig::Sessions;
+use crate::model::{Model, Sessions};
 use crate::suite::suite;
 
 suite!(OnNats);

@@ -33,7 +33,6 @@ macro_rules! kept_by {
     };
 }
 
-#[cfg(all(feature = "postgres", feature = "redis"))]
 mod redis_and_postgres {
     use tokio::sync::Mutex;
     use tokio_postgres::{Client, Config, NoTls};
@@ -109,7 +108,6 @@ mod redis_and_postgres {
     }
 }
 
-#[cfg(all(feature = "mysql", feature = "nats"))]
 mod nats_and_mariadb {
     use super::*;
     use crate::mysql::Database;

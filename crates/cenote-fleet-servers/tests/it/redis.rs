@@ -12,8 +12,7 @@ use redis::{Client, Cmd, FromRedisValue};
 
 use crate::files::Files;
 use crate::live::{Place, Seat, TTL, outlives_forgotten_connections};
-use crate::model::Model;
-use crate::rig::Sessions;
+use crate::model::{Model, Sessions};
 use crate::suite::suite;
 
 suite!(OnRedis);

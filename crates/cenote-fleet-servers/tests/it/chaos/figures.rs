@@ -1,7 +1,7 @@
 //! How fast a share moves between processes, and how much of the capacity is used.
 //!
-//! `cargo test -p cenote-fleet --all-features figures -- --nocapture --test-threads 1` prints the
-//! figures. Their bounds here are wide, because other tests run at the same time.
+//! `cargo test -p cenote-fleet-servers figures -- --nocapture --test-threads 1` prints the figures.
+//! Their bounds here are wide, because other tests run at the same time.
 
 use std::time::Duration;
 
