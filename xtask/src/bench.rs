@@ -11,6 +11,12 @@ pub(crate) fn run(args: &[&str]) -> Outcome {
     if args.contains(&"--guard") {
         return guard();
     }
+    if args.contains(&"--fleet") {
+        // Without the peers of the other benchmarks it is built sooner.
+        let line = "bench --quiet -p cenote-benchmarks --no-default-features --bench fleet --";
+        let rest = args.iter().copied().filter(|arg| *arg != "--fleet");
+        return Cargo::new(line).with(&rest.collect::<Vec<_>>()).run();
+    }
     if plays("S7", args) {
         have_valgrind()?;
     }
