@@ -89,7 +89,7 @@ impl Fleet {
     ///
     /// The user needs `SELECT, INSERT, UPDATE, DELETE` on the three tables `cenote_fleet`,
     /// `cenote_fleet_session` and `cenote_fleet_signal`, and `CREATE` if there was no migration. To
-    /// see and to end its own sessions it needs nothing more.
+    /// see and to end its own sessions it needs nothing more. For TLS, the options have `ssl_opts`.
     ///
     /// ```no_run
     /// # async fn f() -> Result<(), Box<dyn std::error::Error>> {

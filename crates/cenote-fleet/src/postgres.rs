@@ -93,7 +93,8 @@ impl Fleet {
         Self::postgres_tls(config, group, NoTls)
     }
 
-    /// As [`Fleet::postgres`], by TLS.
+    /// As [`Fleet::postgres`], by TLS. The connector is the one that the pool is given. For a pool
+    /// that is given a `rustls::ClientConfig` it is `tokio_postgres_rustls::MakeRustlsConnect`.
     pub fn postgres_tls<T>(
         config: &Config,
         group: &str,

@@ -12,6 +12,7 @@ mod nats;
 mod postgres;
 mod redis;
 mod suite;
+mod tls;
 
 use std::time::Duration;
 

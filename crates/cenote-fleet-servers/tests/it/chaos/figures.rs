@@ -5,10 +5,10 @@
 
 use std::time::Duration;
 
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, timeout};
 
 use super::CAPACITY;
-use super::crew::Hand;
+use super::crew::{Hand, LIMIT};
 use super::database::Wall;
 use super::stage::{Engine, Stage};
 use super::watch::Watch;
@@ -108,13 +108,27 @@ async fn kill(hands: &mut [Hand]) -> Duration {
     killed.elapsed()
 }
 
-/// All want all. Returns the part of the capacity that is used.
+/// All want all. Returns the part of the capacity that is used when all shares are even.
 async fn contend(stage: &Stage, hands: &mut [Hand]) -> f64 {
     hands.iter_mut().for_each(|hand| hand.order("work 60"));
-    sleep(3 * SECOND).await;
+    let even = timeout(LIMIT, async {
+        while !is_even(hands).await {
+            sleep(SECOND / 10).await;
+        }
+    });
+    assert!(even.await.is_ok(), "the shares are never even");
     let watch = Watch::at(&stage.database).await;
     sleep(2 * SECOND).await;
     let seen = watch.seen();
     assert!(seen.most <= CAPACITY, "{seen:?}");
     seen.sum as f64 / seen.counts as f64 / f64::from(CAPACITY)
+}
+
+async fn is_even(hands: &mut [Hand]) -> bool {
+    let (mut least, mut most) = (u32::MAX, 0);
+    for hand in hands {
+        let share = hand.tell().await.share;
+        (least, most) = (least.min(share), most.max(share));
+    }
+    most - least <= 1
 }
