@@ -105,6 +105,7 @@ impl Hand {
         heard.await.unwrap_or_else(|_| panic!("never: {word}"))
     }
 
+    /// Waits until it has joined. Returns its wall clock.
     pub(super) async fn joined(&mut self) -> u64 {
         self.hear("joined").await.parse().unwrap()
     }

@@ -48,7 +48,7 @@ async fn run(orders: &str) {
         urls: words.collect(),
     };
     let (pool, fleet) = join(&terms).await;
-    println!("@joined {}", hours_since_1970());
+    println!("@joined {}", seconds_since_1970());
     let tally = Arc::new(Tally::default());
     let (demand, _) = watch::channel(0);
     for nth in 0..CALLERS {
@@ -91,9 +91,9 @@ async fn run(orders: &str) {
 }
 
 /// The wall clock, which nothing but this line reads.
-fn hours_since_1970() -> u64 {
+fn seconds_since_1970() -> u64 {
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-    since.unwrap().as_secs() / 3600
+    since.unwrap().as_secs()
 }
 
 #[expect(clippy::disallowed_methods, reason = "the ban guards the pool")]
