@@ -10,10 +10,10 @@ use crate::observer::Seen;
 use crate::play::{Story, Stretch, What};
 
 /// A busy process has what it needs when this part of its requests is served.
-pub(crate) const ENOUGH: f64 = 0.9;
+const ENOUGH: f64 = 0.9;
 
 /// So many seconds of requests must be served to that part.
-pub(crate) const WINDOW: f64 = 0.5;
+const WINDOW: f64 = 0.5;
 
 /// The seconds of one point of the plot.
 pub(crate) const POINT: f64 = 0.25;

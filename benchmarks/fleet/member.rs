@@ -20,14 +20,14 @@ use crate::system::System;
 /// the six.
 pub(crate) const VARIABLE: &str = "CENOTE_BENCH_FLEET_MEMBER";
 
-/// What the process says when it is ready. Lines that begin otherwise are events.
+/// What the process says when it is ready.
 pub(crate) const READY: &str = "ready";
 
 /// What precedes the text of an error.
 pub(crate) const ERROR: &str = "error ";
 
 /// So many requests may be under way, running or waiting. A request that finds more is shed.
-pub(crate) const QUEUE: usize = 100;
+const QUEUE: usize = 100;
 
 /// The most texts of errors that a process tells.
 const ERRORS: usize = 3;
