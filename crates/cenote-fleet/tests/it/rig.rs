@@ -45,6 +45,8 @@ pub(crate) struct Line {
     pub(crate) is_lost: AtomicBool,
     /// How long each call takes at most, in milliseconds.
     pub(crate) latency: AtomicU64,
+    /// Of a thousand requests and answers, so many are lost.
+    pub(crate) lost: AtomicU64,
 }
 
 impl Rig {
@@ -197,7 +199,8 @@ pub(crate) struct Rigged {
 
 impl Rigged {
     async fn way(&self) -> Result<(), EngineError> {
-        if self.line.is_cut.load(Ordering::Relaxed) {
+        let lost = self.line.lost.load(Ordering::Relaxed);
+        if self.line.is_cut.load(Ordering::Relaxed) || fastrand::u64(..1000) < lost {
             pending::<()>().await;
         }
         if self.line.fails.load(Ordering::Relaxed) {

@@ -17,6 +17,9 @@ fn the_cap_is_never_broken_and_shares_become_fair_by_seed() {
         None => 0..number("CENOTE_SEEDS").unwrap_or(SEEDS),
     };
     for seed in seeds {
+        if seed.is_multiple_of(10_000) {
+            println!("seed {seed}"); // a long run says how far it is
+        }
         if let Some(broken) = play(seed, None).broken {
             let story = story(seed, None).join("\n");
             panic!("CENOTE_SEED={seed}\n{story}\n{broken}");
