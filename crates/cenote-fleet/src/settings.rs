@@ -106,7 +106,7 @@ impl Settings {
             || "from 1s to 600s".to_owned(),
         )?;
         Ok(Terms {
-            name: self.name()?,
+            name: self.checked_name()?,
             capacity: self.capacity,
             floor: self.floor,
             weight: self.weight,
@@ -117,7 +117,7 @@ impl Settings {
         })
     }
 
-    fn name(&self) -> Result<Name, JoinError> {
+    fn checked_name(&self) -> Result<Name, JoinError> {
         let Some(name) = &self.name else {
             return Ok(Name::of_process());
         };

@@ -42,6 +42,10 @@ const BUSY: [Duration; 2] = [Duration::from_millis(10), Duration::from_millis(10
 /// A member that wants more than it has reads the cell so often.
 const HUNGRY: Duration = Duration::from_millis(200);
 
+/// A wish is forgotten when so much time has passed twice without one as large. It is long enough
+/// for the next request of a busy service, and short enough for a member that waits.
+const WISH: Duration = Duration::from_millis(400);
+
 /// A call to the engine may take a fourth of the TTL, so that three can fail before the lease ends.
 const CALLS: u32 = 4;
 
@@ -52,8 +56,10 @@ pub(crate) struct Shell<E> {
     renew_at: Duration,
     /// The last wish that the others know.
     told: u32,
-    /// The largest wish since the last renewal, and before it.
+    /// The largest wish of this stretch of time, and of the one before.
     peaks: [u32; 2],
+    /// When this stretch began.
+    peaks_at: Duration,
     /// More is to be done soon.
     busy: bool,
     /// The time until the next round if there is more to do.
@@ -178,6 +184,7 @@ impl<E: Engine> Shell<E> {
             renew_at: Duration::ZERO,
             told: 0,
             peaks: [0; 2],
+            peaks_at: Duration::ZERO,
             busy: true,
             pace: BUSY[0],
             round_at: Duration::ZERO,
@@ -221,13 +228,25 @@ impl<E: Engine> Shell<E> {
         self.reins.pull();
     }
 
-    /// Returns whether the callers of the pool want more than its cap, and it is time to tell the
-    /// others or to see whether they have less.
+    /// Returns whether it is time to tell the others that the callers of the pool want more than its
+    /// cap, or to give a member that waits what they want no more.
     fn look(&mut self) -> bool {
-        let wants = self.reins.pool.load().wants;
+        let (now, wants) = (self.reins.clock.now(), self.reins.pool.load().wants);
+        if now >= self.peaks_at + WISH {
+            (self.peaks, self.peaks_at) = ([0, self.peaks[0]], now);
+        }
         self.peaks[0] = self.peaks[0].max(wants);
-        let is_time = self.reins.clock.now() >= self.round_at + HUNGRY;
-        (wants > self.told || is_time) && wants > self.reins.status.borrow().share
+        let is_time = now >= self.round_at + HUNGRY;
+        let status = self.reins.status.borrow();
+        let mut others = status.members.iter().filter(|it| it.id != status.id);
+        let wants_more = wants > status.share && (wants > self.told || is_time);
+        let wants_less = self.wish(wants) < self.told && is_time;
+        wants_more || wants_less && others.any(|it| it.wants > it.has)
+    }
+
+    /// Returns how many connections the callers have use for, if they want so many now.
+    fn wish(&self, wants: u32) -> u32 {
+        wants.max(self.peaks[0]).max(self.peaks[1])
     }
 
     /// A pool must not open while the others may see that its member has no session.
@@ -310,7 +329,7 @@ impl<E: Engine> Shell<E> {
         self.reins.pull();
         let load = self.reins.pool.load();
         let load = Load {
-            wants: load.wants.max(self.peaks[0]).max(self.peaks[1]),
+            wants: self.wish(load.wants),
             ..load
         };
         self.told = load.wants;
@@ -341,9 +360,6 @@ impl<E: Engine> Shell<E> {
             self.reins.member.confirmed(asked, now, step);
             self.reins.pull();
             self.has_left = step.orders.left;
-            if now >= self.renew_at {
-                self.peaks = [0, self.peaks[0]];
-            }
             self.renew_at = now + jittered(self.reins.ttl / RENEWALS);
         }
     }
