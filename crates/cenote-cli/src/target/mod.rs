@@ -81,7 +81,12 @@ impl Target {
     }
 }
 
-#[cfg(not(feature = "full"))]
+#[cfg(not(all(
+    feature = "mysql",
+    feature = "nats",
+    feature = "postgres",
+    feature = "redis"
+)))]
 pub(crate) fn not_built_in(feature: &str, name: &str) -> Failure {
     usage(format!(
         "{name} is not built in: build with `--features {feature}`, or with `--features full` for \

@@ -6,5 +6,7 @@ mod reader;
 mod screen;
 mod watch;
 
-pub(super) use reader::{LIMIT, Reader};
+#[cfg(feature = "nats")]
+pub(super) use reader::LIMIT;
+pub(super) use reader::Reader;
 pub(super) use watch::run;
