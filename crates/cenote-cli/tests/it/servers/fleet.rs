@@ -15,6 +15,10 @@ const PAUSE: Duration = Duration::from_millis(50);
 const TRIES: u32 = 600;
 
 /// A server with a fleet of two members, of which the first holds three resources.
+#[cfg_attr(
+    not(feature = "postgres"),
+    expect(dead_code, reason = "the fields only have to live")
+)]
 struct Scene {
     api: Member,
     batch: Member,
