@@ -228,8 +228,8 @@ impl<E: Engine> Shell<E> {
         self.reins.pull();
     }
 
-    /// Returns whether it is time to tell the others that the callers of the pool want more than its
-    /// cap, or to give a member that waits what they want no more.
+    /// Returns whether it is time to tell the others that the callers of the pool want more than
+    /// its cap, or to give a member that waits what they want no more.
     fn look(&mut self) -> bool {
         let (now, wants) = (self.reins.clock.now(), self.reins.pool.load().wants);
         if now >= self.peaks_at + WISH {
