@@ -18,6 +18,9 @@ use crate::killer::Killer;
 /// is known of what a statement has changed, and the default is to reset after every use. A
 /// connection that was not used at all is not reset.
 ///
+/// Once a session was reset, MariaDB does not count it for `MAX_USER_CONNECTIONS` of its user any
+/// more (seen with 10.11). If that limit has to hold, choose [`Never`](Reset::Never).
+///
 /// ```
 /// use cenote_mysql::{Pool, Reset};
 ///

@@ -1,5 +1,8 @@
 //! Shares follow demand, and the server never has more sessions than the capacity.
 
+use tokio::time::timeout;
+
+use crate::SECOND;
 use crate::rig::{Rig, eventually, give_back};
 
 #[tokio::test(start_paused = true)]
@@ -32,6 +35,28 @@ async fn a_share_moves_to_another_pool_when_its_connections_are_closed() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_share_that_is_wanted_no_more_moves_within_a_second() {
+    let rig = Rig::new();
+    let minute = 60 * SECOND; // a member renews every six seconds
+    let first = rig
+        .join_with(|joining| joining.capacity(10).ttl(minute))
+        .await;
+    let second = rig
+        .join_with(|joining| joining.capacity(10).ttl(minute))
+        .await;
+    let callers = first.want(9);
+    first.lends(9).await;
+    let waiting = second.want(9);
+    second.lends(1).await;
+
+    give_back(callers);
+    let moved = timeout(SECOND, second.lends(9)).await;
+
+    assert!(moved.is_ok(), "{} of 9 are lent", second.in_use());
+    drop(waiting);
+}
+
+#[tokio::test(start_paused = true)]
 async fn two_busy_pools_share_evenly_and_by_weight() {
     let rig = Rig::new();
     let first = rig.join_with(|joining| joining.capacity(9)).await;
@@ -52,7 +77,7 @@ async fn an_unused_share_stays_where_it_is() {
     let rig = Rig::new();
     let (first, second) = (rig.join(10).await, rig.join(10).await);
     first.grow(7).await;
-    tokio::time::sleep(30 * crate::SECOND).await;
+    tokio::time::sleep(30 * SECOND).await;
 
     second.grow(3).await;
 

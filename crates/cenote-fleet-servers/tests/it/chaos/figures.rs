@@ -91,7 +91,7 @@ async fn burst(hands: &mut [Hand]) -> Duration {
     hands[1].order(&format!("hold {BURST}"));
     hands[1].hear("held").await;
     hands[1].order("drop 0");
-    sleep(3 * SECOND).await; // the peak of its demand is forgotten after two renewals
+    sleep(2 * SECOND).await; // its demand is forgotten by then
     hands[0].order(&format!("hold {BURST}"));
     let moved = hands[0].hear("held").await;
     Duration::from_millis(moved.parse().unwrap())
