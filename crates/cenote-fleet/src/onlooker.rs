@@ -10,7 +10,7 @@ use crate::step::Counts;
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
-/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # async fn main() -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
 /// use cenote_fleet::{Fleet, FleetStatus, Memory};
 ///
 /// let engine = Memory::new();
