@@ -2,6 +2,9 @@
 //!
 //! `CENOTE_SEED=S` plays one seed again, and `CENOTE_SEEDS=N` plays the first `N`.
 
+use std::num::NonZero;
+use std::thread;
+
 use crate::sim::{Bug, Played, play, story};
 
 const SEEDS: u64 = 1500;
@@ -16,14 +19,22 @@ fn the_cap_is_never_broken_and_shares_become_fair_by_seed() {
         Some(seed) => seed..seed + 1,
         None => 0..number("CENOTE_SEEDS").unwrap_or(SEEDS),
     };
-    for seed in seeds {
-        if seed.is_multiple_of(10_000) {
-            println!("seed {seed}"); // a long run says how far it is
+    let threads = thread::available_parallelism().map_or(1, NonZero::get);
+    thread::scope(|scope| {
+        for nth in 0..threads {
+            let seeds = seeds.clone().skip(nth).step_by(threads);
+            scope.spawn(|| seeds.for_each(keeps_the_cap));
         }
-        if let Some(broken) = play(seed, None).broken {
-            let story = story(seed, None).join("\n");
-            panic!("CENOTE_SEED={seed}\n{story}\n{broken}");
-        }
+    });
+}
+
+fn keeps_the_cap(seed: u64) {
+    if seed.is_multiple_of(10_000) {
+        println!("seed {seed}"); // a long run says how far it is
+    }
+    if let Some(broken) = play(seed, None).broken {
+        let story = story(seed, None).join("\n");
+        panic!("CENOTE_SEED={seed}\n{story}\n{broken}");
     }
 }
 
