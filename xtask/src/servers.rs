@@ -23,7 +23,7 @@ impl Servers {
     }
 
     fn keep(line: &str) -> Result<Self, String> {
-        let failed = |why: String| format!("no servers for the tests: {why}; rerun: {line}");
+        let failed = |why: String| format!("no servers: {why}; rerun: {line}");
         let started = now();
         let mut keeper = Command::new("cargo")
             .args(line.split(' ').skip(1))
@@ -49,9 +49,7 @@ impl Servers {
             let (name, url) = variable;
             servers.variables.push((name.to_owned(), url.to_owned()));
         }
-        Err(failed(
-            "one was not found, nor could it be started".to_owned(),
-        ))
+        Err(failed("one was neither found nor started".to_owned()))
     }
 
     /// The URL of each server, as an environment variable.

@@ -5,8 +5,9 @@ use crate::engine::{Engine, EngineError};
 use crate::fleet::Joining;
 use crate::step::Counts;
 
-/// Looks at a group without being a member of it, for programs that watch a fleet. It makes nothing
-/// that a member needs, and no member counts its sessions.
+/// Looks at a group without being a member of it, for programs that watch a fleet. It makes no
+/// table and no bucket, and no member counts its sessions. With MariaDB it leaves a row in the
+/// table of nudges, which is in memory.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]

@@ -244,7 +244,7 @@ impl<E: Engine> Shell<E> {
         wants_more || wants_less && others.any(|it| it.wants > it.has)
     }
 
-    /// Returns how many connections the callers have use for, if they want so many now.
+    /// Returns how many connections the callers want, now or a moment ago.
     fn wish(&self, wants: u32) -> u32 {
         wants.max(self.peaks[0]).max(self.peaks[1])
     }
