@@ -1,5 +1,5 @@
 //! Six processes on real servers: killed, stopped, cut off, with wrong clocks and lost cells. An
-//! observer counts their sessions every five milliseconds.
+//! observer counts their sessions, and pauses five milliseconds between two counts.
 //!
 //! `CENOTE_CHAOS_SECONDS=600` plays for longer, and `CENOTE_SEED=S` draws the same faults again.
 
