@@ -4,7 +4,7 @@
 use std::env;
 use std::fs::{self, File};
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{self, Child, Command, Stdio};
 use std::time::Instant;
 
@@ -19,20 +19,20 @@ pub(crate) struct Beside {
 }
 
 impl Beside {
-    /// Starts a command such as `bench --guard`.
-    pub(crate) fn start(command: &'static str) -> Result<Self, String> {
-        Self::spawn(command)
+    /// Starts a command of xtask, the program, such as `bench --guard`.
+    pub(crate) fn start(program: &Path, command: &'static str) -> Result<Self, String> {
+        Self::spawn(program, command)
             .map_err(|error| format!("cannot start {command} beside the rest ({error})"))
     }
 
-    fn spawn(command: &'static str) -> io::Result<Self> {
+    fn spawn(program: &Path, command: &'static str) -> io::Result<Self> {
         // A file, so that the two outputs do not mix.
         let name = command.replace(' ', "");
         let said = env::temp_dir().join(format!("cenote-gate-{name}-{}.log", process::id()));
         let log = File::create(&said)?;
         let child = Command::new("nice")
             .args(["-n", "19"])
-            .arg(env::current_exe()?)
+            .arg(program)
             .args(command.split(' '))
             .stdin(Stdio::null())
             .stdout(log.try_clone()?)

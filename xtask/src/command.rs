@@ -12,6 +12,17 @@ use std::time::{Duration, Instant};
 /// The error is one line: the failure, and the command to rerun.
 pub(crate) type Outcome = Result<(), String>;
 
+/// Options that make clippy's driver the compiler of the members, with warnings as errors. Lints
+/// and tests then share one build. They are no variables, because tests that run cargo would
+/// inherit those.
+pub(crate) const LINTED: &[&str] = &[
+    "--config",
+    "build.rustc-workspace-wrapper='clippy-driver'",
+    "--config",
+    // How `cargo clippy` writes its arguments for the driver: each ends with this mark.
+    "env.CLIPPY_ARGS='-Dwarnings__CLIPPY_HACKERY__'",
+];
+
 /// `cargo` with its arguments and its variables.
 pub(crate) struct Cargo {
     program: String,
@@ -140,7 +151,11 @@ impl fmt::Display for Cargo {
         }
         write!(f, "{}", self.program)?;
         for arg in &self.args {
-            let quote = if arg.contains([' ', '*']) { "'" } else { "" };
+            let quote = match arg {
+                arg if arg.contains('\'') => "\"",
+                arg if arg.contains([' ', '*']) => "'",
+                _ => "",
+            };
             write!(f, " {quote}{arg}{quote}")?;
         }
         Ok(())

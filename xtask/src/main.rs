@@ -29,8 +29,8 @@ const COMMANDS: &str = "\
 commands:
   cargo xtask test [FILTER...]  run all tests, doc tests and examples; with a filter, only the
                                 tests that it names
-  cargo xtask gate              all checks before a commit: fmt, tidy, clippy, package, api
-                                (with all pages), test, guard, model, floors
+  cargo xtask gate              all checks before a commit: fmt, tidy, build (with clippy's lints),
+                                package, test, guard, model, floors, api (with all pages)
   cargo xtask api [--write]     compare the public API with its listings in api/, or write them
   cargo xtask release --dry-run
                                 all checks before the crates are published; each is built from its

@@ -15,36 +15,48 @@ const EXAMPLE_LIMIT: Duration = Duration::from_secs(60);
 /// With filters, only the tests they name.
 pub(crate) fn run(filters: &[&str]) -> Outcome {
     let servers = Servers::find()?;
-    let urls = servers.variables();
-    run_tests(filters, urls)?;
-    if !filters.is_empty() {
-        return Ok(());
+    run_tests(filters, &[], servers.variables())?;
+    match filters {
+        [] => run_the_rest(&[], servers.variables()),
+        _ => Ok(()),
     }
-    let docs = Cargo::new("test --workspace --all-features --doc");
+}
+
+/// Runs everything, by a build with these options of cargo.
+pub(crate) fn run_all(options: &[&str]) -> Outcome {
+    let servers = Servers::find()?;
+    run_tests(&[], options, servers.variables())?;
+    run_the_rest(options, servers.variables())
+}
+
+fn run_the_rest(options: &[&str], urls: &Urls) -> Outcome {
+    let docs = Cargo::new("test --workspace --all-features --doc").with(options);
     docs.passing(urls).run()?;
-    run_examples(urls)
+    run_examples(options, urls)
 }
 
 /// The URLs of the servers, as environment variables.
 type Urls = [(String, String)];
 
 /// Tests mostly wait, for servers and for limits to pass, so there are two for each core.
-fn run_tests(filters: &[&str], urls: &Urls) -> Outcome {
+fn run_tests(filters: &[&str], options: &[&str], urls: &Urls) -> Outcome {
     if Cargo::new("nextest --version").works() {
         println!("tests run by cargo-nextest: it is installed");
         let nextest = Cargo::new("nextest run --workspace --all-features --no-fail-fast");
         let threads = (2 * available_parallelism().map_or(1, NonZero::get)).to_string();
         let nextest = nextest.with(&["--test-threads", &threads]);
-        return nextest.with(filters).passing(urls).run();
+        return nextest.with(options).with(filters).passing(urls).run();
     }
     println!("tests run by cargo test: cargo-nextest is not installed");
-    let libtest = Cargo::new("test --workspace --all-features --lib --bins --tests --");
-    libtest.with(filters).passing(urls).run()
+    let libtest = Cargo::new("test --workspace --all-features --lib --bins --tests");
+    let libtest = libtest.with(options).with(&["--"]).with(filters);
+    libtest.passing(urls).run()
 }
 
-fn run_examples(urls: &Urls) -> Outcome {
+fn run_examples(options: &[&str], urls: &Urls) -> Outcome {
     // With the features of the tests, so that it builds nothing that the tests did not.
-    Cargo::new("build --quiet --workspace --all-features --examples").run()?;
+    let build = Cargo::new("build --quiet --workspace --all-features --examples");
+    build.with(options).run()?;
     let target = env::var("CARGO_TARGET_DIR").unwrap_or_else(|_| "target".to_owned());
     for name in example_names()? {
         println!("example {name}");

@@ -10,12 +10,12 @@ mod pages;
 mod tests;
 mod text;
 
-use std::env;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::command::{Cargo, Outcome};
+use crate::floors;
 use crate::packages::{self, Package};
 
 use changes::Changes;
@@ -23,29 +23,29 @@ use changes::Changes;
 const FOLDER: &str = "api";
 
 pub(crate) fn run(args: &[&str]) -> Outcome {
-    document()?;
     match args {
-        [] => check(),
-        ["--write"] => write(),
+        [] => check(&document()?),
+        ["--write"] => write(&document()?),
         _ => Err("usage: cargo xtask api [--write]".into()),
     }
 }
 
-/// Writes the pages of all crates. A warning is a failure.
-pub(crate) fn document() -> Outcome {
-    let doc = Cargo::new("doc --workspace --no-deps --all-features");
-    doc.variable("RUSTDOCFLAGS", "-D warnings").run()
+/// Writes the pages of the libraries and of the guide, and returns the folder of the libraries.
+fn document() -> Result<PathBuf, String> {
+    let guide = Cargo::new("doc -p cenote-guide --no-deps --target-dir target/floors/guide");
+    guide.variable("RUSTDOCFLAGS", "-D warnings").run()?;
+    floors::document()
 }
 
-/// Compares the listings with the pages, which are there.
-pub(crate) fn check() -> Outcome {
+/// Compares the listings with the pages.
+fn check(pages: &Path) -> Outcome {
     let rustdoc = rustdoc()?;
     let (mut breaking, mut additions) = (0, 0);
     let libraries = libraries()?;
     for package in &libraries {
         let path = listing_of(package);
         let before = fs::read_to_string(&path).unwrap_or_default();
-        let after = list(package, &rustdoc)?;
+        let after = list(package, pages, &rustdoc)?;
         let changes = Changes::between(&before, &after);
         print!("{}", changes.report(&package.name, &rustdoc));
         breaking += changes.breaking();
@@ -71,12 +71,12 @@ fn has_no_stale_listing(libraries: &[Package]) -> Outcome {
     })
 }
 
-fn write() -> Outcome {
+fn write(pages: &Path) -> Outcome {
     let rustdoc = rustdoc()?;
     fs::create_dir_all(FOLDER).map_err(|error| format!("cannot make {FOLDER}/ ({error})"))?;
     for package in libraries()? {
         let path = listing_of(&package);
-        let listing = list(&package, &rustdoc)?;
+        let listing = list(&package, pages, &rustdoc)?;
         let lines = listing.lines().count();
         fs::write(&path, listing).map_err(|error| format!("cannot write {path} ({error})"))?;
         println!("{path}: {lines} lines");
@@ -85,10 +85,9 @@ fn write() -> Outcome {
 }
 
 /// The listing of a library, with a first line that says which rustdoc it comes from.
-fn list(package: &Package, rustdoc: &str) -> Result<String, String> {
-    let target = env::var("CARGO_TARGET_DIR").unwrap_or_else(|_| "target".to_owned());
+fn list(package: &Package, pages: &Path, rustdoc: &str) -> Result<String, String> {
     let name = package.name.replace('-', "_");
-    let lines = pages::list(&PathBuf::from(target).join("doc"), &name)?;
+    let lines = pages::list(pages, &name)?;
     let head = changes::head(&package.name, rustdoc);
     Ok(format!("{head}\n{}\n", lines.join("\n")))
 }

@@ -12,7 +12,7 @@ mod workspace;
 
 use std::fs;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::command::{Cargo, Outcome};
 use crate::packages;
@@ -35,13 +35,7 @@ pub(crate) fn run(args: &[&str]) -> Outcome {
 
 /// Checks all published libraries, and runs the core's unit tests.
 pub(crate) fn check() -> Outcome {
-    let workspace = prepare()?;
-    let lock = fs::read_to_string(LOCK).map_err(|error| unread(LOCK, &error))?;
-    workspace.has_floors_of(&lock)?;
-    write_new(LOCK_IN_USE, &lock).map_err(|error| unread(LOCK_IN_USE, &error))?;
-
-    let stale =
-        |failure| format!("{failure}; if the lock file is stale: cargo xtask floors --write");
+    let workspace = prepare_locked()?;
     let all = cargo("check", "--workspace --all-features");
     all.run().map_err(stale)?;
     for member in &workspace.members {
@@ -53,6 +47,22 @@ pub(crate) fn check() -> Outcome {
     }
     cargo("test --quiet", "-p cenote --lib").run()?;
     msrv::check(&workspace)
+}
+
+/// Writes the pages of all published libraries, and returns their folder. A warning is a failure.
+///
+/// They are written here because a page needs its dependencies checked, and the floors have checked
+/// theirs. For the newest versions nothing else has: tests need them built.
+pub(crate) fn document() -> Result<PathBuf, String> {
+    prepare_locked()?;
+    let doc = cargo("doc", "--workspace --no-deps --all-features");
+    let warnings = ("RUSTDOCFLAGS".to_owned(), "-D warnings".to_owned());
+    doc.passing(&[warnings]).run().map_err(stale)?;
+    Ok(PathBuf::from("target/floors/built/doc"))
+}
+
+fn stale(failure: String) -> String {
+    format!("{failure}; if the lock file is stale: cargo xtask floors --write")
 }
 
 /// A command in the workspace of the floors. Always with the same variable, because cargo builds
@@ -73,6 +83,15 @@ fn write() -> Outcome {
     workspace.has_floors_of(&lock)?;
     println!("the floors are in {LOCK}; to build with them: cargo xtask floors");
     Ok(())
+}
+
+/// Writes the workspace of the floors, with its lock file.
+fn prepare_locked() -> Result<Workspace, String> {
+    let workspace = prepare()?;
+    let lock = fs::read_to_string(LOCK).map_err(|error| unread(LOCK, &error))?;
+    workspace.has_floors_of(&lock)?;
+    write_new(LOCK_IN_USE, &lock).map_err(|error| unread(LOCK_IN_USE, &error))?;
+    Ok(workspace)
 }
 
 /// Writes the manifests of the workspace of the floors.
