@@ -2,6 +2,7 @@
 
 use std::io;
 
+use crate::Setting;
 use crate::home::Home;
 use crate::program::obtain;
 use crate::search::{Found, Kind};
@@ -31,12 +32,19 @@ pub fn find() -> io::Result<Found> {
 /// Starts a private server with JetStream and without a password. Its streams survive a stop, and
 /// its last writes may not survive a kill.
 pub fn start() -> io::Result<Server> {
+    start_with(&[])
+}
+
+/// Starts such a server with these options of its command line, such as `("tls", "true")`.
+pub fn start_with(settings: &[Setting<'_>]) -> io::Result<Server> {
     let program = obtain("nats-server", "nats-server", KIND.variable)?;
     let args = |home: &Home, port: u16| {
         let (port, data) = (port.to_string(), home.join("data"));
         let data = data.to_string_lossy();
-        let args = ["-a", "127.0.0.1", "-p", &port, "-js", "-sd", &data];
-        Ok(args.map(str::to_owned).to_vec())
+        let own = ["-a", "127.0.0.1", "-p", &port, "-js", "-sd", &data];
+        let more = settings.iter();
+        let more = more.map(|(name, value)| format!("--{name}={value}"));
+        Ok(own.map(str::to_owned).into_iter().chain(more).collect())
     };
     let recipe = Recipe {
         program,

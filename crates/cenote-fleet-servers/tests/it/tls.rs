@@ -1,14 +1,15 @@
-//! The control connection uses TLS as the pool does, or the member cannot join.
+//! The control connections use TLS: as the pool does, or as the client of the engine does.
 
 use std::error::Error;
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::sync::Arc;
 
+use ::redis::{Client, TlsCertificates};
 use cenote_fleet::Fleet;
 use cenote_mysql::mysql_async::prelude::Queryable;
 use cenote_mysql::mysql_async::{Opts, OptsBuilder, SslOpts};
-use cenote_servers::{Certificate, Server, mariadb, postgres};
+use cenote_servers::{Certificate, Server, mariadb, nats, postgres, redis};
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use rustls::{ClientConfig, RootCertStore};
@@ -17,6 +18,7 @@ use tokio_postgres::{Config, NoTls};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use crate::live::LIMIT;
+use crate::model::Model;
 use crate::mysql::Database;
 
 /// Starts a PostgreSQL server that accepts TLS.
@@ -112,4 +114,78 @@ async fn all_sessions_of_a_member_at_mariadb_are_encrypted() {
     let refused = without.capacity(10).join(&pool).await.unwrap_err();
     let said = refused.source().unwrap().to_string();
     assert!(said.contains("Access denied"), "{said}");
+}
+
+/// Starts a Redis server with a port for TLS beside its own, and returns that port. If another
+/// program takes it first, another one is tried.
+fn start_redis(certificate: &Certificate) -> (Server, String) {
+    let (key, crt) = (&certificate.key, &certificate.crt);
+    let mut errors = Vec::new();
+    for _ in 0..20 {
+        let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = free.local_addr().unwrap().port().to_string();
+        drop(free);
+        let settings = [
+            ("tls-port", port.as_str()),
+            ("tls-key-file", key.to_str().unwrap()),
+            ("tls-cert-file", crt.to_str().unwrap()),
+            ("tls-ca-cert-file", crt.to_str().unwrap()),
+            ("tls-auth-clients", "no"),
+        ];
+        match redis::start_with(&settings) {
+            Ok(server) => return (server, port),
+            Err(error) => errors.push(error),
+        }
+    }
+    panic!("no server with TLS: {errors:?}");
+}
+
+#[tokio::test]
+async fn both_connections_of_a_member_to_redis_are_encrypted() {
+    let folder = tempfile::tempdir().unwrap();
+    let certificate = Certificate::make(folder.path()).unwrap();
+    let (server, port) = start_redis(&certificate);
+    let roots = TlsCertificates {
+        client_tls: None,
+        root_cert: Some(fs::read(&certificate.crt).unwrap()),
+    };
+    let client = Client::build_with_tls(format!("rediss://127.0.0.1:{port}"), roots).unwrap();
+    let joining = Fleet::redis(&client, "orders").unwrap();
+    let pool = Model::default().pool(joining.id());
+
+    let fleet = joining.capacity(10).join(&pool).await.unwrap();
+
+    assert!(fleet.status().last_error.is_none(), "{:?}", fleet.status());
+    let plain = Client::open(server.url()).unwrap();
+    let mut plain = plain.get_multiplexed_async_connection().await.unwrap();
+    let mut list = ::redis::cmd("CLIENT");
+    let clients: String = list.arg("LIST").query_async(&mut plain).await.unwrap();
+    let at_tls_port = format!(" laddr=127.0.0.1:{port} ");
+    let encrypted = clients.lines().filter(|line| line.contains(&at_tls_port));
+    assert_eq!(encrypted.count(), 2, "{clients}");
+}
+
+#[tokio::test]
+async fn a_member_joins_by_a_client_of_nats_that_uses_tls() {
+    let folder = tempfile::tempdir().unwrap();
+    let certificate = Certificate::make(folder.path()).unwrap();
+    let settings = [
+        ("tls", "true"),
+        ("tlskey", certificate.key.to_str().unwrap()),
+        ("tlscert", certificate.crt.to_str().unwrap()),
+    ];
+    let server = nats::start_with(&settings).unwrap();
+    let trusting = async_nats::ConnectOptions::new()
+        .require_tls(true)
+        .add_root_certificates(certificate.crt.clone());
+    let client = trusting.connect(server.url()).await.unwrap();
+    let context = async_nats::jetstream::new(client);
+    let joining = Fleet::nats(&context, "orders").unwrap();
+    let pool = Model::default().pool(joining.id());
+
+    let fleet = joining.capacity(10).join(&pool).await.unwrap();
+
+    assert_eq!(fleet.status().members.len(), 1);
+    let refused = async_nats::connect(server.url()).await;
+    assert!(refused.is_err(), "the server speaks TLS only");
 }
