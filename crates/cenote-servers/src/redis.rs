@@ -1,8 +1,10 @@
 //! Redis: find one, or start a private one.
 
 use std::io;
+use std::net::TcpListener;
 
 use crate::Setting;
+use crate::certificate::Certificate;
 use crate::home::Home;
 use crate::program::obtain;
 use crate::search::{Found, Kind};
@@ -63,6 +65,31 @@ pub fn start_with(settings: &[Setting<'_>]) -> io::Result<Server> {
     };
     // It must not be root, and needs no user of its own.
     Server::start(Home::new("nobody")?, recipe)
+}
+
+/// Starts a private server that also has a port for TLS, and returns the URL of that port. If
+/// another program takes the port first, another one is tried.
+pub fn start_with_tls(certificate: &Certificate) -> io::Result<(Server, String)> {
+    const TRIES: u32 = 20;
+    let (key, crt) = (&certificate.key, &certificate.crt);
+    let mut tries = 1;
+    loop {
+        let free = TcpListener::bind("127.0.0.1:0")?;
+        let port = free.local_addr()?.port().to_string();
+        drop(free);
+        let settings = [
+            ("tls-port", port.as_str()),
+            ("tls-key-file", &key.to_string_lossy()),
+            ("tls-cert-file", &crt.to_string_lossy()),
+            ("tls-ca-cert-file", &crt.to_string_lossy()),
+            ("tls-auth-clients", "no"),
+        ];
+        match start_with(&settings) {
+            Ok(server) => return Ok((server, format!("rediss://127.0.0.1:{port}"))),
+            Err(error) if tries == TRIES => return Err(error),
+            Err(_) => tries += 1,
+        }
+    }
 }
 
 fn greet(url: &Url<'_>) -> io::Result<Welcome> {

@@ -116,40 +116,16 @@ async fn all_sessions_of_a_member_at_mariadb_are_encrypted() {
     assert!(said.contains("Access denied"), "{said}");
 }
 
-/// Starts a Redis server with a port for TLS beside its own, and returns that port. If another
-/// program takes it first, another one is tried.
-fn start_redis(certificate: &Certificate) -> (Server, String) {
-    let (key, crt) = (&certificate.key, &certificate.crt);
-    let mut errors = Vec::new();
-    for _ in 0..20 {
-        let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-        let port = free.local_addr().unwrap().port().to_string();
-        drop(free);
-        let settings = [
-            ("tls-port", port.as_str()),
-            ("tls-key-file", key.to_str().unwrap()),
-            ("tls-cert-file", crt.to_str().unwrap()),
-            ("tls-ca-cert-file", crt.to_str().unwrap()),
-            ("tls-auth-clients", "no"),
-        ];
-        match redis::start_with(&settings) {
-            Ok(server) => return (server, port),
-            Err(error) => errors.push(error),
-        }
-    }
-    panic!("no server with TLS: {errors:?}");
-}
-
 #[tokio::test]
 async fn both_connections_of_a_member_to_redis_are_encrypted() {
     let folder = tempfile::tempdir().unwrap();
     let certificate = Certificate::make(folder.path()).unwrap();
-    let (server, port) = start_redis(&certificate);
+    let (server, url) = redis::start_with_tls(&certificate).unwrap();
     let roots = TlsCertificates {
         client_tls: None,
         root_cert: Some(fs::read(&certificate.crt).unwrap()),
     };
-    let client = Client::build_with_tls(format!("rediss://127.0.0.1:{port}"), roots).unwrap();
+    let client = Client::build_with_tls(url.as_str(), roots).unwrap();
     let joining = Fleet::redis(&client, "orders").unwrap();
     let pool = Model::default().pool(joining.id());
 
@@ -160,7 +136,7 @@ async fn both_connections_of_a_member_to_redis_are_encrypted() {
     let mut plain = plain.get_multiplexed_async_connection().await.unwrap();
     let mut list = ::redis::cmd("CLIENT");
     let clients: String = list.arg("LIST").query_async(&mut plain).await.unwrap();
-    let at_tls_port = format!(" laddr=127.0.0.1:{port} ");
+    let at_tls_port = format!(" laddr={} ", url.trim_start_matches("rediss://"));
     let encrypted = clients.lines().filter(|line| line.contains(&at_tls_port));
     assert_eq!(encrypted.count(), 2, "{clients}");
 }
