@@ -1,8 +1,8 @@
 //! How fast a share moves between processes, and how much of the capacity is used.
 //!
 //! `cargo test -p cenote-fleet-servers figures -- --nocapture --test-threads 1` prints the figures,
-//! with `CENOTE_BURSTS=40` those of more bursts. Their bounds here are wide, because other tests run
-//! at the same time.
+//! and `CENOTE_BURSTS=40` makes more bursts. Their bounds here are wide, because other tests run at
+//! the same time.
 
 use std::time::Duration;
 
@@ -90,8 +90,8 @@ async fn measure(engine: Engine) {
     assert!(used > 0.8, "{used}");
 }
 
-/// Two processes take turns: one has a share that it does not use, and the other wants it. The first
-/// process holds it in the end. Returns how long each waited, in order of length.
+/// Two processes take turns: one has a share that it does not use, and the other wants it. The
+/// first process holds it in the end. Returns how long each waited, in order of length.
 async fn bursts(hands: &mut [Hand]) -> Vec<Duration> {
     let named = std::env::var("CENOTE_BURSTS").ok();
     let count: usize = named.and_then(|text| text.parse().ok()).unwrap_or(3);
