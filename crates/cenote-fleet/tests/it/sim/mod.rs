@@ -12,8 +12,8 @@
 //!   that have a control connection and no share, all but one are beside the budget.
 //! - **O2 end**: when the faults have stopped and the silent members are buried, shares are max-min
 //!   within three renewals of any change of demand.
-//! - **O3 wall**: the server's own limit refuses no open, unless a process was stopped or two
-//!   join at once.
+//! - **O3 wall**: the server's own limit refuses no open, unless a process was stopped, or two
+//!   without a share are connected at once: they join, or have just left.
 
 mod finale;
 mod plan;

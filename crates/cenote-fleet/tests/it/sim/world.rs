@@ -91,6 +91,12 @@ impl World {
         for nth in 0..self.processes.len() {
             self.act(nth);
         }
+        // Opens are refused while the processes act. One that is told now that it has left had its
+        // control connection until then.
+        let mut joining = match self.server.refused > refused {
+            true => self.joining(),
+            false => 0,
+        };
         self.deliver();
         for process in self.processes.iter().filter(|process| process.is_gone) {
             self.server.end_all_of(process.id);
@@ -100,7 +106,8 @@ impl World {
         if sessions <= capacity && self.server.refused == refused {
             return Ok(());
         }
-        let (joining, counts) = (self.joining(), self.server.counts());
+        let counts = self.server.counts();
+        joining = joining.max(self.joining());
         if joining > 0 {
             self.server.refused = refused; // a control connection more has taken the place
         } else if self.server.refused > refused {
