@@ -38,22 +38,24 @@ async fn a_call_that_is_dropped_midway_closes_its_channel_and_hits_no_other_user
         passive: true,
         ..QueueDeclareOptions::default()
     };
+    let mut cuts = 0;
     for round in 1..=10 {
         let channel = pool.acquire().await.unwrap();
         let name = "cenote-no-such-queue".into();
         let declared = channel.queue_declare(name, passive, FieldTable::default());
-        assert!(
-            cut(1, declared).await.is_none(),
-            "the server takes its time"
-        );
+        // If this thread has to wait for a processor in the middle of the poll, the server's error
+        // is here first. It closes the channel, too.
+        cuts += u64::from(cut(1, declared).await.is_none());
         drop(channel);
 
         let next = pool.acquire().await.unwrap();
         assert!(works(&next).await, "the error of another user");
         drop(next);
-        let closes = pool.status().closes.by(CloseReason::Refused);
-        assert_eq!(closes, round);
+        let closes = pool.status().closes;
+        let refused = closes.by(CloseReason::Refused);
+        assert_eq!((closes.total(), refused), (round, cuts));
     }
+    assert!(cuts > 0, "the server takes its time");
     assert_eq!(pool.connections().status().opened, 1);
 }
 
