@@ -141,7 +141,7 @@ impl FleetWatch {
         Some(self.status.borrow_and_update().clone())
     }
 
-    /// Returns whether the member has left.
+    /// Returns whether the member has left, or its task has ended with its runtime.
     pub fn has_left(&self) -> bool {
         self.status.has_changed().is_err()
     }
@@ -221,6 +221,9 @@ impl<E: Engine> Joining<E> {
     /// until the pool has a share. The pool has none yet if the others have to make room, or if the
     /// cell was lost and is learned again.
     ///
+    /// A task of the present runtime renews the share from now on. When that runtime ends, the pool
+    /// is suspended.
+    ///
     /// # Cancel safety
     /// If the future is dropped, the pool is left suspended. The others may see a silent member,
     /// and bury it.
@@ -259,7 +262,6 @@ impl<E: Engine> Joining<E> {
                 () = shell.run(is_dropped) => {}
                 () = keep_note(&*pool, seen) => {}
             }
-            pool.note(None);
             // A member that leaves waits for this, so that the note of its next fleet stays.
             drop(sender);
         });

@@ -2,7 +2,8 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use cenote::{Manager, Pool, Status};
+use cenote::registry::{self, AnyPool};
+use cenote::{Manager, Pool};
 
 use crate::step::Load;
 
@@ -21,6 +22,8 @@ pub(crate) trait Governed: Send + Sync {
 
 pub(crate) struct Reins<M: Manager + 'static> {
     pool: Pool<M>,
+    /// The same pool without its annex, which is part of the overhead.
+    own: AnyPool,
     /// The smallest size that the pool takes.
     least: u32,
     /// The pool was suspended here, and not by its user.
@@ -32,8 +35,11 @@ pub(crate) struct Reins<M: Manager + 'static> {
 impl<M: Manager + 'static> Reins<M> {
     pub(crate) fn new(pool: &Pool<M>) -> Self {
         pool.wait_for_places();
+        let mut pools = registry::pools().into_iter();
+        let own = pools.find(|it| it.number() == pool.number());
         Self {
             pool: pool.clone(),
+            own: own.expect("every living pool is in the registry"),
             least: least(pool),
             suspended: AtomicBool::new(false),
             emptied: AtomicBool::new(false),
@@ -89,14 +95,11 @@ impl<M: Manager + 'static> Governed for Reins<M> {
     }
 
     fn load(&self) -> Load {
-        // The annex is part of the overhead.
-        let annex = self.pool.annex().map(Pool::status).unwrap_or_default();
-        let all = self.pool.status();
-        let part = |count: fn(&Status) -> usize| small(count(&all).saturating_sub(count(&annex)));
+        let status = self.own.status().expect("the pool is held here");
         Load {
             // A place that is reserved may be opened without another question.
-            open: part(|status| status.total + status.closing + status.reserved),
-            wants: part(|status| status.in_use + status.reserved + status.waiting),
+            open: small(status.total + status.closing + status.reserved),
+            wants: small(status.in_use + status.reserved + status.waiting),
         }
     }
 

@@ -49,6 +49,9 @@ const WISH: Duration = Duration::from_millis(400);
 /// A call to the engine may take a fourth of the TTL, so that three can fail before the lease ends.
 const CALLS: u32 = 4;
 
+/// What callers of the pool are told when the task has ended before the member has left.
+const ENDED: &str = "fleet: its task has ended, with its runtime or by a panic: join again";
+
 pub(crate) struct Shell<E> {
     pub(crate) engine: E,
     pub(crate) reins: Reins,
@@ -362,6 +365,17 @@ impl<E: Engine> Shell<E> {
             self.has_left = step.orders.left;
             self.renew_at = now + jittered(self.reins.ttl / RENEWALS);
         }
+    }
+}
+
+impl<E> Drop for Shell<E> {
+    /// A runtime that ends drops the task, and an engine that panics ends it. The share is not
+    /// renewed any more then, so the pool must not use it.
+    fn drop(&mut self) {
+        let (member, pool) = (&self.reins.member, &self.reins.pool);
+        let was_joined = member.lease_ends() > Duration::ZERO;
+        pool.cap(0, false);
+        pool.note((was_joined && !self.has_left).then_some(ENDED));
     }
 }
 

@@ -1,8 +1,10 @@
 //! Joining and leaving, in good order and in bad.
 
 use cenote::Pool;
+use cenote_fleet::engine::{Engine, EngineError, Snapshot};
 use cenote_fleet::protocol::DecodeError;
 use cenote_fleet::{Fleet, JoinError, Memory};
+use tokio::runtime::Builder;
 
 use crate::SECOND;
 use crate::rig::{Rig, eventually, give_back};
@@ -60,6 +62,36 @@ async fn a_closed_pool_leaves_by_itself() {
     while closed.fleet.changed().await.is_some() {}
     let what = || format!("{:?}", other.fleet.status());
     eventually(what, || other.fleet.status().members.len() == 1).await;
+}
+
+#[test]
+fn a_pool_whose_fleet_has_lost_its_runtime_lends_nothing_and_says_why() {
+    let runtime = || {
+        let mut builder = Builder::new_current_thread();
+        builder.enable_all().start_paused(true).build().unwrap()
+    };
+    let (rig, first, second) = (Rig::new(), runtime(), runtime());
+    let seat = first.block_on(rig.join(10));
+
+    drop(first);
+    let error = second.block_on(seat.pool.acquire_within(SECOND));
+
+    let text = error.unwrap_err().to_string();
+    assert!(text.contains("fleet: its task has ended"), "{text}");
+    assert!(seat.pool.is_suspended() && seat.fleet.watch().has_left());
+    assert_eq!(rig.sessions(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pool_whose_engine_has_panicked_lends_nothing() {
+    let pool = Pool::from_fn(async || Ok::<_, &str>(())).build().unwrap();
+    let mut fleet = Fleet::on(Panics(Memory::new())).join(&pool).await.unwrap();
+
+    while fleet.changed().await.is_some() {}
+
+    assert!(pool.is_suspended());
+    let text = pool.acquire_within(SECOND).await.unwrap_err().to_string();
+    assert!(text.contains("fleet: its task has ended"), "{text}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -159,4 +191,28 @@ async fn a_wrong_setting_is_refused_with_its_range_and_the_pool_goes_on() {
         ]
     );
     assert!(wide.acquire().await.is_ok());
+}
+
+/// An engine that panics when it waits for a nudge, so after the member has joined.
+#[derive(Debug)]
+struct Panics(Memory);
+
+impl Engine for Panics {
+    type Version = u64;
+
+    async fn read(&mut self) -> Result<Snapshot<u64>, EngineError> {
+        self.0.read().await
+    }
+
+    async fn swap(&mut self, version: &u64, bytes: &[u8]) -> Result<bool, EngineError> {
+        self.0.swap(version, bytes).await
+    }
+
+    async fn nudge(&mut self) -> Result<(), EngineError> {
+        self.0.nudge().await
+    }
+
+    async fn nudged(&mut self) {
+        panic!("an engine of a user");
+    }
 }

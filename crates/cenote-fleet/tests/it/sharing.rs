@@ -1,9 +1,10 @@
 //! Shares follow demand, and the server never has more sessions than the capacity.
 
+use cenote::Pool;
 use tokio::time::timeout;
 
 use crate::SECOND;
-use crate::rig::{Rig, eventually, give_back};
+use crate::rig::{Rig, Sessions, eventually, give_back};
 
 #[tokio::test(start_paused = true)]
 async fn a_busy_pool_gets_what_the_others_do_not_use() {
@@ -54,6 +55,27 @@ async fn a_share_that_is_wanted_no_more_moves_within_a_second() {
 
     assert!(moved.is_ok(), "{} of 9 are lent", second.in_use());
     drop(waiting);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_annex_of_the_pool_is_part_of_the_budget() {
+    let rig = Rig::new();
+    let (joining, _, _) = rig.prepare();
+    let sessions = || Sessions::new(joining.id(), &rig.server);
+    let builder = Pool::builder(sessions()).acquire_timeout(None);
+    let pool = builder.annex("writer", sessions(), 1).build().unwrap();
+    let fleet = joining.capacity(5).join(&pool).await.unwrap();
+
+    let writing = pool.annex().unwrap().acquire().await.unwrap();
+    let mut leases = Vec::new();
+    while let Ok(Ok(lease)) = timeout(SECOND, pool.acquire()).await {
+        leases.push(lease);
+    }
+
+    assert_eq!((leases.len(), rig.peak()), (4, 5));
+    drop((writing, leases));
+    fleet.leave().await;
+    assert_eq!(rig.sessions(), 0);
 }
 
 #[tokio::test(start_paused = true)]
