@@ -119,6 +119,13 @@ impl Rig {
         self.number("SELECT count(*) FROM {}").await.unwrap()
     }
 
+    /// Counts the rows on a connection of another pool, because those of the rig may be ending with
+    /// the workers that have opened them.
+    pub(crate) async fn rows_seen_from_outside(&self) -> i64 {
+        let count = sqlx::query_scalar(self.sql("SELECT count(*) FROM {}"));
+        count.fetch_one(&outside()).await.unwrap()
+    }
+
     /// Returns the number of the caller's connection on the server.
     pub(crate) async fn backend(&self) -> Result<i64, sqlx::Error> {
         self.number("SELECT pg_backend_pid()::bigint").await
@@ -126,10 +133,11 @@ impl Rig {
 
     /// Ends all connections of the rig on the server, and returns how many they were.
     pub(crate) async fn kill_all(&self) -> i64 {
-        let killer = Db::postgres(server()).max_size(1).build().unwrap();
         let kill = "SELECT count(pg_terminate_backend(pid, 10000)) FROM pg_stat_activity \
              WHERE application_name = '{}'";
-        let killed = sqlx::query_scalar(self.sql(kill)).fetch_one(&killer).await;
+        let killed = sqlx::query_scalar(self.sql(kill))
+            .fetch_one(&outside())
+            .await;
         killed.unwrap()
     }
 
@@ -165,6 +173,11 @@ impl Rig {
             leases.push(self.db().acquire().await.unwrap());
         }
     }
+}
+
+/// A pool of one connection, with another application name.
+fn outside() -> Db<Postgres> {
+    Db::postgres(server()).max_size(1).build().unwrap()
 }
 
 /// Asserts that each text names one connection twice, and that no two texts name the same one.
