@@ -37,6 +37,9 @@ pub enum Change {
     Learned(bool),
     /// The lease of this member was over before it could renew it. Its pool is stopped.
     LeaseOver,
+    /// The control connection of this member was lost. Its pool opens nothing until the share was
+    /// renewed over a new one.
+    LineLost,
     /// The rounds of this member fail.
     EngineAway {
         /// Why.
@@ -48,7 +51,7 @@ pub enum Change {
 
 impl FleetStatus {
     /// Returns what has changed since an earlier status of the same member. Changes that were
-    /// undone in between are not seen, except for a lease that was over.
+    /// undone in between are not seen, except for a lease that was over and a lost connection.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -106,6 +109,7 @@ impl FleetStatus {
         changes.extend(flags(earlier.disputed, self.disputed).map(Change::Disputed));
         changes.extend(flags(earlier.learned, self.learned).map(Change::Learned));
         changes.extend((self.lapses > earlier.lapses).then_some(Change::LeaseOver));
+        changes.extend((self.losses > earlier.losses).then_some(Change::LineLost));
         match (&earlier.last_error, &self.last_error) {
             (None, Some(error)) => changes.push(Change::EngineAway {
                 error: error.clone(),
@@ -133,6 +137,9 @@ impl fmt::Display for Change {
             Self::Learned(true) => f.write_str("the cell is learned"),
             Self::Learned(false) => f.write_str("the cell was lost: no member grows for a TTL"),
             Self::LeaseOver => f.write_str("the lease was over: the pool is stopped"),
+            Self::LineLost => {
+                f.write_str("the control connection was lost: the pool opens nothing")
+            }
             Self::EngineAway { error } => write!(f, "the engine is away: {error}"),
             Self::EngineBack => f.write_str("the engine is back"),
         }

@@ -256,6 +256,8 @@ impl<E: Engine> Joining<E> {
             pool_number,
             status,
         };
+        #[cfg(feature = "tracing")]
+        tokio::spawn(crate::log::keep(watch.clone()));
         let seen = watch.clone();
         tokio::spawn(async move {
             tokio::select! {

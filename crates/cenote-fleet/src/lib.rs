@@ -16,6 +16,8 @@ mod governed;
     feature = "redis"
 ))]
 mod group;
+#[cfg(feature = "tracing")]
+mod log;
 mod member;
 mod memory;
 #[cfg(feature = "mysql")]

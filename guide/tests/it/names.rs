@@ -54,7 +54,7 @@ pub(crate) fn log_lines() -> Vec<String> {
 }
 
 /// The text before the first colon, comma or value; else the text after the last value.
-fn fixed_part(message: &str) -> Option<String> {
+pub(crate) fn fixed_part(message: &str) -> Option<String> {
     let head = message.split(['{', ':', ',']).next().unwrap_or_default();
     let tail = message.rsplit('}').next().unwrap_or_default();
     let parts = [head.trim(), tail.trim()];

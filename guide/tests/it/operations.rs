@@ -4,7 +4,7 @@ use cenote::status::RefusalReason;
 use cenote::{CloseReason, Pool};
 use cenote_telemetry::{Pools, Prometheus};
 
-use crate::names::{between, events, literals, log_lines, read, variants};
+use crate::names::{between, events, fixed_part, literals, log_lines, read, variants};
 
 const CORE: &str = "crates/cenote/src";
 
@@ -63,6 +63,22 @@ fn every_log_line_has_a_row() {
     lines.retain(|line| line != "opened in");
 
     assert_has("Log lines", &lines);
+}
+
+#[test]
+fn every_log_line_of_a_fleet_has_a_row_in_its_chapter() {
+    let code = read("crates/cenote-fleet/src/change.rs");
+    let texts = between(&code, "impl fmt::Display for Change", "\n}");
+    let texts: Vec<&str> = texts.split('"').skip(1).step_by(2).collect();
+    assert!(texts.len() > 10, "the texts were moved: {texts:?}");
+
+    let chapter = read("guide/10-fleets.md");
+    let parts = texts.into_iter().filter_map(fixed_part);
+    let missing: Vec<_> = parts
+        .filter(|part| !chapter.contains(&format!("`{part}`")))
+        .collect();
+
+    assert!(missing.is_empty(), "{missing:?}");
 }
 
 #[test]

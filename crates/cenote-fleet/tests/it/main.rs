@@ -5,6 +5,7 @@
 
 mod faults;
 mod joining;
+mod log;
 mod real_pools;
 mod rig;
 mod seen;
