@@ -2,6 +2,7 @@
 
 use std::error::Error;
 use std::fmt;
+use std::iter::successors;
 
 use crate::cell::DecodeError;
 use crate::engine::EngineError;
@@ -58,17 +59,26 @@ impl fmt::Display for JoinError {
                 "the pool is behind a transaction pooler, where its sessions cannot be counted: \
                  keep the fleet in Redis or NATS, or use the limit of the pooler itself",
             ),
-            Self::Engine(_) => f.write_str("the engine of the fleet failed"),
+            Self::Engine(error) => {
+                f.write_str("the engine of the fleet failed: ")?;
+                write_chain(f, &**error)
+            }
             Self::Cell(error) => error.fmt(f),
         }
     }
 }
 
-impl Error for JoinError {
-    fn source(&self) -> Option<&(dyn Error + 'static)> {
-        match self {
-            Self::Engine(error) => Some(&**error),
-            Self::Setting { .. } | Self::SharedSessions | Self::Cell(_) => None,
+/// The text has all causes, so there is no source below it.
+impl Error for JoinError {}
+
+/// Writes an error and its causes in one line. A cause that the text has already is left out.
+pub(crate) fn write_chain(f: &mut fmt::Formatter<'_>, error: &dyn Error) -> fmt::Result {
+    let mut said = error.to_string();
+    for cause in successors(error.source(), |&cause| cause.source()) {
+        let cause = cause.to_string();
+        if !said.contains(&cause) {
+            said = format!("{said}: {cause}");
         }
     }
+    f.write_str(&said.replace('\n', " "))
 }

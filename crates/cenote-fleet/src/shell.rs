@@ -19,6 +19,7 @@ use tokio::time::{Instant, sleep_until, timeout};
 use crate::cell::{Cell, DecodeError};
 use crate::clock::Clock;
 use crate::engine::{Engine, EngineError};
+use crate::error::write_chain;
 use crate::governed::Governed;
 use crate::member::{Member, Reading};
 use crate::status::FleetStatus;
@@ -96,7 +97,10 @@ pub(crate) enum RoundError {
 impl fmt::Display for RoundError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Engine(error) => write!(f, "the engine failed: {error}"),
+            Self::Engine(error) => {
+                f.write_str("the engine failed: ")?;
+                write_chain(f, &**error)
+            }
             Self::TimedOut(limit) => write!(f, "the engine did not answer within {limit:?}"),
             Self::Cell(error) => error.fmt(f),
             Self::Lost => f.write_str("other members have swapped first, several times"),

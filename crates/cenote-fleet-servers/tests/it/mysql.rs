@@ -98,7 +98,7 @@ async fn a_user_who_may_not_make_tables_joins_after_a_migration() {
     let refused = "REVOKE CREATE ON shop.* FROM app@'%'";
     place.database.run(refused).await;
     let error = place.try_join(TTL).await.err().unwrap();
-    let said = std::error::Error::source(&error).unwrap().to_string();
+    let said = error.to_string();
     assert!(said.contains("CREATE command denied"), "{said}");
 
     for table in MYSQL_TABLES {

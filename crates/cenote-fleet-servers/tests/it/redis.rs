@@ -106,11 +106,9 @@ async fn a_replica_is_refused() {
 
     let error = place.try_join(TTL).await.err().unwrap();
 
-    let said = std::error::Error::source(&error).unwrap().to_string();
-    assert_eq!(
-        said,
-        "this server is a replica: the fleet needs the primary"
-    );
+    let said =
+        "the engine of the fleet failed: this server is a replica: the fleet needs the primary";
+    assert_eq!(error.to_string(), said);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

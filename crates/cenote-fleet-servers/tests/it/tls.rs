@@ -1,6 +1,5 @@
 //! The control connections use TLS: as the pool does, or as the client of the engine does.
 
-use std::error::Error;
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::sync::Arc;
@@ -79,7 +78,7 @@ async fn all_sessions_of_a_member_at_postgres_are_encrypted() {
     assert_eq!(encrypted, 2, "the control connection and the lease");
     let without = Fleet::postgres(&options, "orders").unwrap();
     let refused = without.capacity(10).join(&pool).await.unwrap_err();
-    let said = refused.source().unwrap().to_string();
+    let said = refused.to_string();
     assert!(said.contains("TLS"), "{said}");
 }
 
@@ -112,7 +111,7 @@ async fn all_sessions_of_a_member_at_mariadb_are_encrypted() {
     assert!(!cipher.unwrap().1.is_empty());
     let without = Fleet::mysql(&plain, "orders").unwrap();
     let refused = without.capacity(10).join(&pool).await.unwrap_err();
-    let said = refused.source().unwrap().to_string();
+    let said = refused.to_string();
     assert!(said.contains("Access denied"), "{said}");
 }
 
