@@ -9,6 +9,22 @@ use crate::step::Counts;
 /// Any error of an engine. The member tries again, until its lease is over.
 pub type EngineError = Box<dyn Error + Send + Sync>;
 
+/// Returns whether the server has as many connections as it or the user may have.
+pub(crate) fn is_full(error: &EngineError) -> bool {
+    #[cfg(feature = "postgres")]
+    if let Some(error) = error.downcast_ref::<tokio_postgres::Error>() {
+        let full = tokio_postgres::error::SqlState::TOO_MANY_CONNECTIONS;
+        return error.code() == Some(&full);
+    }
+    #[cfg(feature = "mysql")]
+    if let Some(mysql_async::Error::Server(error)) = error.downcast_ref() {
+        // Of the server, of a user in the whole, and of this user.
+        return [1040, 1203, 1226].contains(&error.code);
+    }
+    let _ = error;
+    false
+}
+
 /// What [`Engine::read`] returns.
 #[derive(Clone, Debug)]
 pub struct Snapshot<V> {

@@ -219,7 +219,8 @@ impl<E: Engine> Joining<E> {
 
     /// Joins. The pool should be new: connections that it has are closed first, and callers wait
     /// until the pool has a share. The pool has none yet if the others have to make room, or if the
-    /// cell was lost and is learned again.
+    /// cell was lost and is learned again. While the server has no place for the control connection,
+    /// joining is tried again for a TTL.
     ///
     /// A task of the present runtime renews the share from now on. When that runtime ends, the pool
     /// is suspended.
@@ -249,7 +250,7 @@ impl<E: Engine> Joining<E> {
         let member = Member::new(self.id, terms);
         let reins = Reins::new(member, Arc::clone(&pool), self.settings.ttl, sender.clone());
         let mut shell = Shell::new(self.engine, reins);
-        shell.round(true).await.map_err(JoinError::of_round)?;
+        shell.join().await.map_err(JoinError::of_round)?;
         let watch = FleetWatch {
             id: self.id,
             pool: name,

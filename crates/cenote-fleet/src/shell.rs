@@ -14,11 +14,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::{oneshot, watch};
-use tokio::time::{Instant, sleep_until, timeout};
+use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use crate::cell::{Cell, DecodeError};
 use crate::clock::Clock;
-use crate::engine::{Engine, EngineError};
+use crate::engine::{Engine, EngineError, is_full};
 use crate::error::write_chain;
 use crate::governed::Governed;
 use crate::member::{Member, Reading};
@@ -197,6 +197,24 @@ impl<E: Engine> Shell<E> {
             round_at: Duration::ZERO,
             rest_until: Duration::ZERO,
             has_left: false,
+        }
+    }
+
+    /// Runs the first round. While the server is full, it begins again, for a TTL: several processes
+    /// may want to join at once, and only one place is kept for them.
+    pub(crate) async fn join(&mut self) -> Result<(), RoundError> {
+        let limit = self.reins.clock.now() + self.reins.ttl;
+        loop {
+            let outcome = self.round(true).await;
+            let is_full = |error: &RoundError| match error {
+                RoundError::Engine(error) => is_full(error),
+                RoundError::TimedOut(_) | RoundError::Cell(_) | RoundError::Lost => false,
+            };
+            let waits = outcome.as_ref().is_err_and(is_full);
+            if !waits || self.reins.clock.now() >= limit {
+                return outcome;
+            }
+            sleep(jittered(HUNGRY)).await;
         }
     }
 

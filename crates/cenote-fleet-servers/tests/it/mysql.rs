@@ -2,6 +2,7 @@
 
 mod observed;
 
+use std::pin::pin;
 use std::sync::Mutex;
 use std::time::Duration;
 
@@ -12,7 +13,9 @@ use cenote_mysql::mysql_async::{Conn, Opts, OptsBuilder};
 use cenote_servers::Server;
 use cenote_testkit::Proxy;
 pub(crate) use observed::Database;
+use tokio::time::timeout;
 
+use crate::SECOND;
 use crate::live::{Place, Seat, TTL, outlives_forgotten_connections, until};
 use crate::suite::suite;
 
@@ -129,6 +132,21 @@ async fn a_server_that_is_full_is_waited_for() {
     assert_eq!(wanted.await.unwrap().len(), 3);
     place.database.run(&format!("{limit} 0")).await;
     assert_eq!(seat.hold(9).await.len(), 9, "the others are opened");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_member_that_joins_a_full_server_waits_for_a_place() {
+    let place = OnMariadb::start().await;
+    let limit = "ALTER USER app@'%' WITH MAX_USER_CONNECTIONS 1";
+    place.database.run(limit).await;
+    let occupant = Conn::new(place.database.options.clone()).await.unwrap();
+
+    let mut joining = pin!(place.try_join(TTL));
+    let early = timeout(SECOND, &mut joining).await;
+    occupant.disconnect().await.unwrap();
+
+    assert!(early.is_err(), "the server was full");
+    assert!(joining.await.is_ok());
 }
 
 /// So the limit of a user is no wall for a pool that resets its sessions, as the README says.

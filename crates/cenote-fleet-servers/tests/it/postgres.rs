@@ -3,6 +3,7 @@
 mod observer;
 mod seat;
 
+use std::pin::pin;
 use std::time::Duration;
 
 use cenote::AcquireError;
@@ -11,6 +12,7 @@ use cenote_fleet::protocol::DecodeError;
 use cenote_fleet::{Fleet, JoinError};
 use observer::{Admin, Observer};
 use seat::{Seat, Stopped, until};
+use tokio::time::timeout;
 
 /// All sessions of all members. Each has a control connection and place for a canceller, and one
 /// place is for a process that joins.
@@ -190,6 +192,31 @@ async fn a_server_that_is_full_is_waited_for() {
     assert_eq!(wanted.await.unwrap().len(), 3);
     admin.run("alter role app connection limit -1").await;
     assert_eq!(seat.hold(7).await.len(), 7, "the others are opened");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_member_that_joins_a_full_server_waits_for_a_place() {
+    let server = cenote_servers::postgres::start().unwrap();
+    let admin = Admin::at(server.url()).await;
+    let role = "create role app login connection limit 1; grant create on schema public to app";
+    admin.run(role).await;
+    let url = server.url().replace("postgres@", "app@");
+    let occupant = Admin::at(&url).await;
+
+    let late = Seat::try_join(&url, CAPACITY).await;
+    let mut joining = pin!(Seat::try_join(&url, CAPACITY));
+    let early = timeout(Duration::from_secs(1), &mut joining).await;
+    drop(occupant);
+    let joined = joining.await;
+
+    let error = late.err().expect("it has waited for a TTL");
+    let said = error.to_string();
+    assert!(
+        error.is_retryable() && said.contains("too many connections"),
+        "{said}"
+    );
+    assert!(early.is_err(), "the server was full");
+    assert!(joined.is_ok(), "{:?}", joined.err());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
