@@ -1,12 +1,12 @@
-//! Why a pool could not join.
+//! Why a pool could not join, and why a round of a member has failed.
 
 use std::error::Error;
 use std::fmt;
 use std::iter::successors;
+use std::time::Duration;
 
 use crate::cell::DecodeError;
 use crate::engine::EngineError;
-use crate::shell::RoundError;
 
 /// Why a pool could not join a fleet. The pool is left suspended, except after `Setting` and
 /// `SharedSessions`.
@@ -71,8 +71,32 @@ impl fmt::Display for JoinError {
 /// The text has all causes, so there is no source below it.
 impl Error for JoinError {}
 
+/// Why a round has failed.
+#[derive(Debug)]
+pub(crate) enum RoundError {
+    Engine(EngineError),
+    TimedOut(Duration),
+    Cell(DecodeError),
+    /// Other members were faster, several times.
+    Lost,
+}
+
+impl fmt::Display for RoundError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Engine(error) => {
+                f.write_str("the engine failed: ")?;
+                write_chain(f, &**error)
+            }
+            Self::TimedOut(limit) => write!(f, "the engine did not answer within {limit:?}"),
+            Self::Cell(error) => error.fmt(f),
+            Self::Lost => f.write_str("other members have swapped first, several times"),
+        }
+    }
+}
+
 /// Writes an error and its causes in one line. A cause that the text has already is left out.
-pub(crate) fn write_chain(f: &mut fmt::Formatter<'_>, error: &dyn Error) -> fmt::Result {
+fn write_chain(f: &mut fmt::Formatter<'_>, error: &dyn Error) -> fmt::Result {
     let mut said = error.to_string();
     for cause in successors(error.source(), |&cause| cause.source()) {
         let cause = cause.to_string();

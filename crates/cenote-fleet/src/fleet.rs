@@ -219,8 +219,8 @@ impl<E: Engine> Joining<E> {
 
     /// Joins. The pool should be new: connections that it has are closed first, and callers wait
     /// until the pool has a share. The pool has none yet if the others have to make room, or if the
-    /// cell was lost and is learned again. While the server has no place for the control connection,
-    /// joining is tried again for a TTL.
+    /// cell was lost and is learned again. If the server has no place for the control connection,
+    /// it is tried again for a TTL.
     ///
     /// A task of the present runtime renews the share from now on. When that runtime ends, the pool
     /// is suspended.

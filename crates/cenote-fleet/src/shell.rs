@@ -7,7 +7,6 @@
 //! the engine does, the pool is stopped when the lease is over, and it opens nothing while the
 //! control connection is lost.
 
-use std::fmt;
 use std::future::Future;
 use std::pin::pin;
 use std::sync::Arc;
@@ -16,10 +15,10 @@ use std::time::Duration;
 use tokio::sync::{oneshot, watch};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
-use crate::cell::{Cell, DecodeError};
+use crate::cell::Cell;
 use crate::clock::Clock;
 use crate::engine::{Engine, EngineError, is_full};
-use crate::error::write_chain;
+use crate::error::RoundError;
 use crate::governed::Governed;
 use crate::member::{Member, Reading};
 use crate::status::FleetStatus;
@@ -82,30 +81,6 @@ pub(crate) struct Reins {
     clock: Clock,
     ttl: Duration,
     status: watch::Sender<FleetStatus>,
-}
-
-/// Why a round has failed.
-#[derive(Debug)]
-pub(crate) enum RoundError {
-    Engine(EngineError),
-    TimedOut(Duration),
-    Cell(DecodeError),
-    /// Other members were faster, several times.
-    Lost,
-}
-
-impl fmt::Display for RoundError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Engine(error) => {
-                f.write_str("the engine failed: ")?;
-                write_chain(f, &**error)
-            }
-            Self::TimedOut(limit) => write!(f, "the engine did not answer within {limit:?}"),
-            Self::Cell(error) => error.fmt(f),
-            Self::Lost => f.write_str("other members have swapped first, several times"),
-        }
-    }
 }
 
 impl Reins {
@@ -200,8 +175,8 @@ impl<E: Engine> Shell<E> {
         }
     }
 
-    /// Runs the first round. While the server is full, it begins again, for a TTL: several processes
-    /// may want to join at once, and only one place is kept for them.
+    /// Runs the first round. While the server is full, the round begins again, for a TTL: several
+    /// processes may join at once, and only one place is kept for them.
     pub(crate) async fn join(&mut self) -> Result<(), RoundError> {
         let limit = self.reins.clock.now() + self.reins.ttl;
         loop {
