@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use cenote::error::ErrorClass;
 use cenote::{LeaseEnd, Manager};
 use sqlx::{Connection, Error};
 use sqlx_core::transaction::TransactionManager;
@@ -10,7 +11,7 @@ use sqlx_core::transaction::TransactionManager;
 use crate::context::Applied;
 use crate::dialect::{Dialect, Statements};
 use crate::dirt::Dirt;
-use crate::error::lost;
+use crate::error::{Class, is_denied, lost};
 use crate::sandbox;
 use crate::session::{Progress, Session};
 use crate::template::{Reset, Template};
@@ -61,6 +62,19 @@ impl<DB: Dialect> Manager for Sql<DB> {
         session.state.settings = settings;
         session.watch = watch;
         Ok(session)
+    }
+
+    fn classify(&self, error: &Error) -> ErrorClass {
+        if is_denied(error) {
+            return ErrorClass::Denied;
+        }
+        match (DB::classify(error), error) {
+            (_, Error::Io(error)) => ErrorClass::of_io(error),
+            (Class::Denied, _) => ErrorClass::Denied,
+            (Class::Refused, _) => ErrorClass::Overloaded,
+            (Class::Broken, _) => ErrorClass::Unreachable,
+            (Class::Statement | Class::Conflict, _) => ErrorClass::Other,
+        }
     }
 
     async fn check(&self, session: &mut Session<DB>) -> Result<(), Error> {

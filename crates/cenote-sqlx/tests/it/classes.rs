@@ -1,9 +1,39 @@
 //! The classes of errors, provoked on real servers.
 
+use cenote::Manager;
+use cenote::error::ErrorClass;
 use cenote_sqlx::{Class, Db, Isolation, Retry, TransactionOptions};
 use sqlx::{MySql, Postgres, Sqlite};
 
 use crate::world;
+
+#[test]
+fn the_breaker_is_told_the_kind_of_a_failed_open() {
+    let db = Db::postgres("postgres://app@localhost/shop")
+        .build()
+        .unwrap();
+    let class = |error: sqlx::Error| db.pool().manager().classify(&error);
+    let refused = std::io::ErrorKind::ConnectionRefused;
+
+    let classes = [
+        class(sqlx::Error::Io(refused.into())),
+        class(sqlx::Error::WorkerCrashed),
+        class(sqlx::Error::Configuration("no such host".into())),
+        class(sqlx::Error::PoolTimedOut),
+        class(sqlx::Error::RowNotFound),
+    ];
+
+    assert_eq!(
+        classes,
+        [
+            ErrorClass::Unreachable,
+            ErrorClass::Unreachable,
+            ErrorClass::Denied,
+            ErrorClass::Overloaded,
+            ErrorClass::Other,
+        ]
+    );
+}
 
 #[tokio::test]
 async fn a_wrong_statement_has_the_class_statement() {
