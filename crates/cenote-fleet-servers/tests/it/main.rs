@@ -11,6 +11,7 @@ mod mysql;
 mod nats;
 mod postgres;
 mod redis;
+mod sqlx;
 mod suite;
 mod tls;
 
