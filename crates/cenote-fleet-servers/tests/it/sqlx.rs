@@ -1,5 +1,5 @@
-//! Pools of `cenote-sqlx` in a fleet. On PostgreSQL their sessions have the tag in their name, and on
-//! MariaDB each session writes it first.
+//! Pools of `cenote-sqlx` in a fleet. On PostgreSQL their sessions have the tag in their name, and
+//! on MariaDB each session writes it first.
 
 use cenote_fleet::Fleet;
 use cenote_mysql::mysql_async::prelude::Queryable;
@@ -14,8 +14,8 @@ use crate::mysql::Database;
 /// The sessions that cancel statements and ask after silent ones.
 const OVERHEAD: u32 = 2;
 
-/// Besides its pool, a member has its control connection and the overhead, and one place is kept for
-/// a process that joins.
+/// Besides its pool, a member has its control connection and the overhead, and one place is kept
+/// for a process that joins.
 const ALL_OF_ONE: u32 = CAPACITY - 1 - OVERHEAD - 1;
 
 /// What is left without the sessions beside the pool and the floor of another member.
