@@ -9,8 +9,8 @@ use tracing::{debug, info, warn};
 use crate::change::Change;
 use crate::fleet::FleetWatch;
 
-/// If an engine comes and goes, lines are written once in this time. What was undone meanwhile is
-/// left out.
+/// The time between two groups of lines, so that an engine that comes and goes does not fill the
+/// disk. What was undone meanwhile is left out.
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// Writes what changes until the member has left. It runs in a task of its own, because a

@@ -11,7 +11,7 @@ use sqlx::{AssertSqlSafe, MySql, Postgres};
 use crate::live::{CAPACITY, LIMIT, Seat, TTL, until};
 use crate::mysql::Database;
 
-/// The sessions that cancel statements and ask after silent ones.
+/// One session cancels statements, and one asks whether a statement without an answer still runs.
 const OVERHEAD: u32 = 2;
 
 /// Besides its pool, a member has its control connection and the overhead, and one place is kept
